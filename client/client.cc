@@ -57,7 +57,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Create(const ClientOptions& opti
 
 Client::Client(std::shared_ptr<internal::Core> core) : core_(std::move(core)) {}
 
-Client::~Client() { core_->reporter().Stop(core_->options().flush_timeout); }
+Client::~Client() {
+  core_->CloseLeases();
+  core_->reporter().Stop(core_->options().flush_timeout);
+}
 
 absl::StatusOr<Answer> Client::Check(const CheckRequest& request, const std::stop_token& stop) {
   return core_->Check(request, stop);

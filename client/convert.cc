@@ -4,6 +4,8 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <headgate/transport.h>
 
+#include <array>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -170,6 +172,57 @@ absl::Status FromCode(int code, const std::string& message) {
   return absl::Status(static_cast<absl::StatusCode>(code), message);
 }
 
+v1::Reason ToProto(Reason reason) {
+  constexpr std::array kReasons = {v1::REASON_UNSPECIFIED,     v1::REASON_EXEMPT,
+                                   v1::REASON_DENY_RULE,       v1::REASON_REJECT_RATIO,
+                                   v1::REASON_HEALTH,          v1::REASON_MAX_COST,
+                                   v1::REASON_MAX_CONCURRENCY, v1::REASON_CAPACITY,
+                                   v1::REASON_PERMITS,         v1::REASON_LINE,
+                                   v1::REASON_LINE_FULL};
+  const auto place = static_cast<size_t>(reason);
+  return place < kReasons.size() ? kReasons[place] : v1::REASON_UNSPECIFIED;
+}
+
+v1::LimitKind ToProto(LimitKind kind) {
+  constexpr std::array kKinds = {v1::LIMIT_KIND_RULE,     v1::LIMIT_KIND_HEALTH,
+                                 v1::LIMIT_KIND_RATE,     v1::LIMIT_KIND_BURST,
+                                 v1::LIMIT_KIND_MAX_COST, v1::LIMIT_KIND_MAX_CONCURRENCY,
+                                 v1::LIMIT_KIND_PROBE,    v1::LIMIT_KIND_PERMITS,
+                                 v1::LIMIT_KIND_LINE,     v1::LIMIT_KIND_LINE_FULL};
+  const auto place = static_cast<size_t>(kind);
+  return place < kKinds.size() ? kKinds[place] : v1::LIMIT_KIND_UNSPECIFIED;
+}
+
+v1::LeaseUse ToProto(const LeaseUse& use) {
+  v1::LeaseUse proto;
+  proto.set_spent(use.spent);
+  proto.set_pieces(use.pieces);
+  proto.set_identity(use.identity);
+  proto.set_target(use.target);
+  for (const PieceCount& count : use.counts) {
+    v1::PieceCount& added = *proto.add_counts();
+    const bool is_denied = count.verdict == Verdict::kDenied;
+    added.set_verdict(is_denied ? v1::VERDICT_DENIED : v1::VERDICT_ALLOWED);
+    added.set_reason(ToProto(count.reason));
+    if (count.limit_kind.has_value()) added.set_limit_kind(ToProto(*count.limit_kind));
+    added.set_budget(count.budget);
+    added.set_rule(count.rule);
+    added.set_signal(count.signal);
+    added.set_pieces(count.pieces);
+    added.set_cost(count.cost);
+  }
+  return proto;
+}
+
+GrantedLease FromProto(const v1::Lease& lease) {
+  GrantedLease granted{.amount = lease.amount(),
+                       .time = FromProto(lease.time()),
+                       .reject_ratio = lease.reject_ratio(),
+                       .one_at_a_time = lease.one_at_a_time()};
+  if (lease.has_largest_piece()) granted.largest_piece = lease.largest_piece();
+  return granted;
+}
+
 }  // namespace
 
 v1::CheckRequest ToProto(const CheckRequest& request) {
@@ -184,6 +237,14 @@ v1::CheckRequest ToProto(const CheckRequest& request) {
   if (request.max_wait != absl::ZeroDuration()) {
     SetDuration(request.max_wait, *proto.mutable_max_wait());
   }
+  if (request.lease.has_value()) {
+    v1::LeaseTerms& lease = *proto.mutable_lease();
+    lease.set_least(request.lease->least);
+    SetDuration(request.lease->time, *lease.mutable_time());
+    if (request.lease->returned.has_value()) {
+      *lease.mutable_returned() = ToProto(*request.lease->returned);
+    }
+  }
   return proto;
 }
 
@@ -193,6 +254,7 @@ v1::PermitReport ToProto(const PermitReport& report) {
   const WorkDone& done = report.done;
   if (done.actual_cost.has_value()) proto.set_actual_cost(*done.actual_cost);
   if (done.busy_time.has_value()) SetDuration(*done.busy_time, *proto.mutable_busy_time());
+  if (report.lease_use.has_value()) *proto.mutable_lease_use() = ToProto(*report.lease_use);
   return proto;
 }
 
@@ -217,6 +279,7 @@ absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
   }
   if (decision.has_chunk_scale()) answer.chunk_scale = decision.chunk_scale();
   if (decision.has_waited()) answer.waited = FromProto(decision.waited());
+  if (allowed && decision.has_lease()) answer.lease = FromProto(decision.lease());
   return answer;
 }
 

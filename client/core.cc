@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/lease_runner.h"
 #include "common/strings.h"
 
 namespace headgate::client::internal {
@@ -29,26 +30,6 @@ absl::Status ValidWait(absl::Duration max_wait) {
   }
   return absl::InvalidArgumentError(absl::StrCat("max_wait: ", absl::FormatDuration(max_wait),
                                                  " is not a time that the server could wait for"));
-}
-
-absl::Status ValidCost(double cost, const char* field) {
-  if (cost >= 0 && cost <= kMaxCost) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": ", cost, " is not a cost; it has to be from 0 to ", kMaxCost));
-}
-
-absl::Status Valid(const WorkDone& done) {
-  if (done.actual_cost.has_value()) {
-    absl::Status valid = ValidCost(*done.actual_cost, "actual_cost");
-    if (!valid.ok()) return valid;
-  }
-  const absl::Duration busy_time = done.busy_time.value_or(absl::ZeroDuration());
-  if (busy_time >= absl::ZeroDuration() && busy_time < absl::InfiniteDuration()) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("busy_time: ", absl::FormatDuration(busy_time),
-                   " is no busy time; it has to be finite and not below zero"));
 }
 
 bool IsUnreachable(const absl::Status& status) {
@@ -82,6 +63,26 @@ absl::Status TooLate(const CheckRequest& request, absl::Duration max_wait, int a
 }
 
 }  // namespace
+
+absl::Status ValidCost(double cost, const char* field) {
+  if (cost >= 0 && cost <= kMaxCost) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": ", cost, " is not a cost; it has to be from 0 to ", kMaxCost));
+}
+
+absl::Status Valid(const WorkDone& done) {
+  if (done.actual_cost.has_value()) {
+    absl::Status valid = ValidCost(*done.actual_cost, "actual_cost");
+    if (!valid.ok()) return valid;
+  }
+  const absl::Duration busy_time = done.busy_time.value_or(absl::ZeroDuration());
+  if (busy_time >= absl::ZeroDuration() && busy_time < absl::InfiniteDuration()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("busy_time: ", absl::FormatDuration(busy_time),
+                   " is no busy time; it has to be finite and not below zero"));
+}
 
 Core::Core(const ClientOptions& options, uint64_t seed, std::shared_ptr<Transport> transport)
     : options_(options),
@@ -122,9 +123,8 @@ absl::Status Core::Retry(absl::Duration timeout, const std::stop_token& stop,
   }
 }
 
-absl::StatusOr<Answer> Core::Ask(CheckRequest& request, absl::Duration timeout,
-                                 const std::stop_token& stop) {
-  if (!fallback_.MayAsk(time_.Now())) return fallback_.Decide(request, time_.Now());
+absl::StatusOr<Answer> Core::AskServer(CheckRequest& request, absl::Duration timeout,
+                                       const std::stop_token& stop) {
   const bool waits = request.max_wait > absl::ZeroDuration();
   absl::StatusOr<Answer> answer;
   const absl::Status status = Retry(timeout, stop, [&](absl::Duration left) {
@@ -140,15 +140,57 @@ absl::StatusOr<Answer> Core::Ask(CheckRequest& request, absl::Duration timeout,
   }
   if (!IsUnreachable(status)) {
     if (!absl::IsCancelled(status)) fallback_.Succeeded();  // it answered, if with an error
-    return status;
-  }
-  if (waits && IsSentAway(status)) {
+  } else if (waits && IsSentAway(status)) {
     fallback_.SentAway();
-    return status;
+  } else {
+    fallback_.Failed(time_.Now());
   }
-  fallback_.Failed(time_.Now());
-  if (fallback_.Decides()) return fallback_.Decide(request, time_.Now());
   return status;
+}
+
+absl::StatusOr<Answer> Core::Ask(CheckRequest& request, absl::Duration timeout,
+                                 const std::stop_token& stop) {
+  if (!fallback_.MayAsk(time_.Now())) return fallback_.Decide(request, time_.Now());
+  const bool waits = request.max_wait > absl::ZeroDuration();
+  absl::StatusOr<Answer> answer = AskServer(request, timeout, stop);
+  const bool is_outage = IsUnreachable(answer.status()) && !(waits && IsSentAway(answer.status()));
+  if (is_outage && fallback_.Decides()) return fallback_.Decide(request, time_.Now());
+  return answer;
+}
+
+absl::StatusOr<Answer> Core::AskForLease(const CheckRequest& request, absl::Duration max_wait,
+                                         const std::stop_token& stop) {
+  absl::StatusOr<CheckRequest> complete = Complete(request);
+  if (!complete.ok()) return complete.status();
+  if (!fallback_.MayAsk(time_.Now())) {
+    return absl::UnavailableError("Headgate was unreachable a moment ago");
+  }
+  const absl::Duration longest =
+      fallback_.IsAnswered() ? kLongestSlice : options_.check_deadline / 2;
+  complete->max_wait = std::min(max_wait, longest);
+  return AskServer(*complete, complete->max_wait + options_.check_deadline, stop);
+}
+
+std::optional<Answer> Core::DecideAlone(double cost) {
+  if (!fallback_.Decides()) return std::nullopt;
+  return fallback_.Decide({.estimated_cost = cost}, time_.Now());
+}
+
+void Core::Add(const std::shared_ptr<LeaseRunner>& lease) {
+  MutexLock lock(&leases_mutex_);
+  std::erase_if(leases_, [](const auto& each) { return each.expired(); });
+  leases_.push_back(lease);
+}
+
+void Core::CloseLeases() {
+  std::vector<std::weak_ptr<LeaseRunner>> leases;
+  {
+    MutexLock lock(&leases_mutex_);
+    leases.swap(leases_);
+  }
+  for (const std::weak_ptr<LeaseRunner>& each : leases) {
+    if (const std::shared_ptr<LeaseRunner> lease = each.lock()) lease->Close();
+  }
 }
 
 absl::StatusOr<Answer> Core::AskInLine(CheckRequest& request, absl::Duration left,

@@ -14,9 +14,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,8 +26,15 @@
 #include "client/fallback.h"
 #include "client/jitter.h"
 #include "client/reporter.h"
+#include "common/mutex.h"
 
 namespace headgate::client::internal {
+
+class LeaseRunner;
+
+// Ok, or InvalidArgument that names the field.
+absl::Status ValidCost(double cost, const char* field);
+absl::Status Valid(const WorkDone& done);
 
 class Core : public std::enable_shared_from_this<Core> {
  public:
@@ -38,8 +47,21 @@ class Core : public std::enable_shared_from_this<Core> {
   absl::Status Report(const PermitReport& report);
   absl::StatusOr<ReportResult> ReportNow(const PermitReport& report, const std::stop_token& stop);
 
+  // A Check for a lease, which may wait for so long. What nobody answers is not decided here.
+  absl::StatusOr<Answer> AskForLease(const CheckRequest& request, absl::Duration max_wait,
+                                     const std::stop_token& stop);
+  // What OnUnreachable says of a piece of this cost; none: it says nothing.
+  std::optional<Answer> DecideAlone(double cost);
+  bool WaitsForServer() const {
+    return options_.on_unreachable.kind() == OnUnreachable::Kind::kWait;
+  }
+  // Those are closed before reports end.
+  void Add(const std::shared_ptr<LeaseRunner>& lease) ABSL_LOCKS_EXCLUDED(leases_mutex_);
+  void CloseLeases() ABSL_LOCKS_EXCLUDED(leases_mutex_);
+
   const ClientOptions& options() const { return options_; }
   Reporter& reporter() { return reporter_; }
+  Jitter& jitter() { return jitter_; }
 
  private:
   // What one CheckOrWait remembers from question to question.
@@ -52,7 +74,11 @@ class Core : public std::enable_shared_from_this<Core> {
   // With the client's own names and an id where the request has none. InvalidArgument for a cost
   // that no policy could count.
   absl::StatusOr<CheckRequest> Complete(const CheckRequest& request);
-  // Within `timeout`. request.max_wait becomes what was sent last: a retry may wait for less.
+  // The answer to a call that may go. Its max_wait becomes what was sent last: a retry may wait for
+  // less.
+  absl::StatusOr<Answer> AskServer(CheckRequest& request, absl::Duration timeout,
+                                   const std::stop_token& stop);
+  // Within `timeout`; where nobody answers, what OnUnreachable says.
   absl::StatusOr<Answer> Ask(CheckRequest& request, absl::Duration timeout,
                              const std::stop_token& stop);
   // The same as one slice of a wait that may last for `left`.
@@ -72,6 +98,8 @@ class Core : public std::enable_shared_from_this<Core> {
   Jitter jitter_;
   Fallback fallback_;
   Reporter reporter_;
+  Mutex leases_mutex_;
+  std::vector<std::weak_ptr<LeaseRunner>> leases_ ABSL_GUARDED_BY(leases_mutex_);
 };
 
 }  // namespace headgate::client::internal

@@ -145,6 +145,10 @@ FakeHeadgate::Server::Decision FakeHeadgate::Server::Decide(const CheckRequest& 
   if (!answer.ok() || !answer->allowed() || request.validate_only) return decision;
   MutexLock lock(&mutex_);
   if (!answer->permit_id.has_value()) answer->permit_id = next_permit_++;
+  if (request.lease.has_value() && !answer->lease.has_value()) {
+    answer->lease =
+        GrantedLease{.amount = request.estimated_cost.value_or(0), .time = request.lease->time};
+  }
   outstanding_.insert(*answer->permit_id);
   return decision;
 }
@@ -174,6 +178,9 @@ class FakeHeadgate::Line final : public Transport {
                                const std::stop_token& stop) override {
     if (absl::Status reached = server_->Reached(); !reached.ok()) return reached;
     server_->Remember(request);
+    if (request.lease.has_value() && request.lease->returned.has_value()) {
+      server_->Report({&*request.lease->returned, 1});
+    }
     Server::Decision decision = server_->Decide(request);
     const bool waits =
         request.max_wait > absl::ZeroDuration() && server_->waiting() == Waiting::kInServer;

@@ -16,6 +16,8 @@ class RealTime final : public TimeSource {
  public:
   absl::Duration Now() override { return absl::Nanoseconds(clock_.Read().monotonic_ns); }
 
+  int64_t NowNanos() override { return clock_.Read().monotonic_ns; }
+
   void Wait(absl::Duration duration, const std::stop_token& stop) override {
     std::mutex mutex;  // guards nothing: only `stop` is waited for
     std::condition_variable_any changed;

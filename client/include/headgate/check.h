@@ -28,23 +28,6 @@ enum class BudgetUnit {
   kUnknown,   // of a server older or newer than this client
 };
 
-// One chunk of work.
-struct CheckRequest {
-  std::string identity = {};  // who wants to work; empty: the client's own
-  std::string target = {};    // which database cluster; empty: the client's own
-  // In the job's own unit: rows, bytes, the planner's cost units. Absent and 0 differ.
-  std::optional<double> estimated_cost = {};
-  std::string pattern = {};  // what kind of work, such as a query's identifier; may be empty
-  std::map<std::string, std::string> tags = {};  // further properties for rules to match
-  // The same id is charged once while its permit lives. Empty: the client makes one for each call,
-  // so that it may retry.
-  std::string request_id = {};
-  bool validate_only = false;  // answer without charging anything and without a permit
-  // How long the Check may wait in the server for its fair turn, at most an hour; zero: it is
-  // answered at once. CheckOrWait sets it by itself.
-  absl::Duration max_wait = {};
-};
-
 enum class Verdict { kAllowed, kDenied };
 
 // The first stage that denied, or what let the Check pass unexamined.
@@ -75,6 +58,80 @@ enum class LimitKind {
   kLine,
   kLineFull,
   kUnknown,  // of a server newer than this client
+};
+
+// Pieces of a lease by what became of them; see lease.h, which counts them.
+struct PieceCount {
+  Verdict verdict = Verdict::kAllowed;
+  Reason reason = Reason::kNone;
+  std::optional<LimitKind> limit_kind = {};  // absent: nothing objected
+  std::string budget = {};
+  std::string rule = {};
+  std::string signal = {};
+  int64_t pieces = 0;
+  double cost = 0;  // predicted, of all
+};
+
+// What was spent of a lease.
+struct LeaseUse {
+  double spent = 0;  // the sum of the estimates of its pieces
+  int64_t pieces = 0;
+  std::vector<PieceCount> counts = {};
+  std::string identity = {};
+  std::string target = {};
+};
+
+// What one chunk of work really took. Both may be left out, and mostly are.
+struct WorkDone {
+  // In the unit of the estimate: rows where that was rows. Absent: the predicted cost stands.
+  // Seconds are no cost, unless the estimate was in seconds.
+  std::optional<double> actual_cost = {};
+  // How long the database was busy with it. Absent: the time from the answer to the report.
+  std::optional<absl::Duration> busy_time = {};
+};
+
+// What is reported of the work under one permit.
+struct PermitReport {
+  uint64_t permit_id = 0;
+  WorkDone done = {};
+  // The busy time was measured by the permit, not given by the job. Where the server takes none
+  // that is so long, the report is sent again without it, and the server's own bound counts.
+  bool measured = false;
+  std::optional<LeaseUse> lease_use = {};  // of a lease
+};
+
+// Makes a Check one for a lease, of which the estimate is the most. Leases ask so by themselves.
+struct LeaseTerms {
+  double least = 0;                           // what one piece costs
+  absl::Duration time = {};                   // for which it is spent
+  std::optional<PermitReport> returned = {};  // the one before, which is given back
+};
+
+// What was granted.
+struct GrantedLease {
+  double amount = 0;
+  absl::Duration time = {};
+  std::optional<double> largest_piece = {};  // absent: there is no limit
+  double reject_ratio = 0;                   // of pieces that are refused by chance
+  bool one_at_a_time = false;
+};
+
+// One chunk of work.
+struct CheckRequest {
+  std::string identity = {};  // who wants to work; empty: the client's own
+  std::string target = {};    // which database cluster; empty: the client's own
+  // In the job's own unit: rows, bytes, the planner's cost units. Absent and 0 differ.
+  std::optional<double> estimated_cost = {};
+  std::string pattern = {};  // what kind of work, such as a query's identifier; may be empty
+  std::map<std::string, std::string> tags = {};  // further properties for rules to match
+  // The same id is charged once while its permit lives. Empty: the client makes one for each call,
+  // so that it may retry.
+  std::string request_id = {};
+  bool validate_only = false;  // answer without charging anything and without a permit
+  // How long the Check may wait in the server for its fair turn, at most an hour; zero: it is
+  // answered at once. CheckOrWait sets it by itself.
+  absl::Duration max_wait = {};
+  std::optional<LeaseTerms> lease = {};  // absent: all of it is admitted or nothing
 };
 
 enum class HealthState {
@@ -141,27 +198,10 @@ struct Answer {
   std::optional<double> chunk_scale = {};
   // How long this Check waited in the server. Absent: it was answered at once.
   std::optional<absl::Duration> waited = {};
+  std::optional<GrantedLease> lease = {};  // where one was asked for and granted
   bool local = false;  // Headgate was unreachable: this is what OnUnreachable says
 
   bool allowed() const { return verdict == Verdict::kAllowed; }
-};
-
-// What one chunk of work really took. Both may be left out, and mostly are.
-struct WorkDone {
-  // In the unit of the estimate: rows where that was rows. Absent: the predicted cost stands.
-  // Seconds are no cost, unless the estimate was in seconds.
-  std::optional<double> actual_cost = {};
-  // How long the database was busy with it. Absent: the time from the answer to the report.
-  std::optional<absl::Duration> busy_time = {};
-};
-
-// What is reported of the work under one permit.
-struct PermitReport {
-  uint64_t permit_id = 0;
-  WorkDone done = {};
-  // The busy time was measured by the permit, not given by the job. Where the server takes none
-  // that is so long, the report is sent again without it, and the server's own bound counts.
-  bool measured = false;
 };
 
 enum class ReportOutcome {

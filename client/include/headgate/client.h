@@ -18,7 +18,7 @@
 //   overloaded, and flushed when the client is destroyed. Those that are lost are counted.
 //
 // Thread-safe; one client for each process is enough. Nothing here throws. The client must outlive
-// calls in progress, but not its permits.
+// calls in progress, but neither its permits nor its leases, which it closes.
 //
 //   auto client = Client::Create({.address = "headgate:8081",
 //                                 .on_unreachable = OnUnreachable::Wait(),
@@ -34,6 +34,7 @@
 #define HEADGATE_CLIENT_H_
 
 #include <headgate/check.h>
+#include <headgate/lease.h>
 #include <headgate/permit.h>
 #include <headgate/time_source.h>
 #include <headgate/tls.h>
@@ -145,6 +146,9 @@ class Client {
   absl::StatusOr<Permit> CheckOrWait(const CheckRequest& request, absl::Duration max_wait,
                                      const std::stop_token& stop = {});
 
+  // For work in many small pieces: see lease.h. InvalidArgument names an option that is out of
+  // range. The first lease is asked for at once, in the background.
+  absl::StatusOr<std::unique_ptr<Lease>> NewLease(LeaseOptions options = {});
   // Queues a report and returns. InvalidArgument unless the cost is from 0 to kMaxCost and the busy
   // time finite and not below zero. A permit's number alone is a good report for every budget.
   absl::Status Report(uint64_t permit_id, const WorkDone& done = {});

@@ -29,7 +29,7 @@ void AddRule(const Policy& policy, uint32_t rule, std::vector<std::string_view>&
   if (rule != kNoRule) rules.push_back(policy.rules.name(rule));
 }
 
-// Reasons for which a piece may be let through, though nothing objected.
+// No reason to refuse a piece.
 bool IsOfAllowed(Reason reason) {
   return reason == Reason::kNone || reason == Reason::kExempt || reason == Reason::kUnmatched;
 }
@@ -52,7 +52,7 @@ CauseView PieceSubject::CauseOf(const PieceOutcome& outcome) const {
     cause.outcome = CheckOutcome::kWouldBeDenied;
     cause.reason = StageOf(outcome.limit);
   } else {
-    cause.reason = IsOfAllowed(outcome.reason) ? outcome.reason : Reason::kNone;
+    cause.reason = lets_through;
   }
   return cause;
 }
@@ -70,6 +70,11 @@ absl::StatusOr<PieceSubject> FindPieceSubject(const EngineCore& core, const Chec
                        .policy = policy,
                        .rules = {}};
   const Match& match = resolved.match;
+  if (match.exempt != kNoRule) {
+    subject.lets_through = Reason::kExempt;
+  } else if (!match.matched) {
+    subject.lets_through = Reason::kUnmatched;
+  }
   AddRule(*policy, match.deny, subject.rules);
   AddRule(*policy, match.reject, subject.rules);
   for (int i = 0; i < match.charges_used; ++i) {

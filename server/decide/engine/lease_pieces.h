@@ -26,7 +26,7 @@ struct EngineCore;
 // What became of some pieces, as their holder says it.
 struct PieceOutcome {
   Verdict verdict = Verdict::kAllowed;
-  Reason reason = Reason::kNone;
+  Reason reason = Reason::kNone;  // of those that were refused
   Limit limit = Limit::kRule;
   bool has_limit = false;  // something objected
   std::string_view budget = {};
@@ -39,6 +39,7 @@ struct PieceSubject {
   std::string_view target;
   std::shared_ptr<const Policy> policy;
   std::vector<std::string_view> rules;  // that match
+  Reason lets_through = Reason::kNone;  // kExempt, or kUnmatched: nothing limits it
 
   // A reason that cannot be one of such pieces becomes that of its limit, or none.
   CauseView CauseOf(const PieceOutcome& outcome) const;

@@ -1,0 +1,156 @@
+// LeaseHolder: the decisions of one who holds leases: which piece may be done, when to ask for the
+// next lease, for how much, and what to say of the one before.
+//
+// It holds two at most: the current one, and the next. Pieces are taken from the current one until
+// it is spent or over, then from the next. The next one is asked for when half of the current one
+// is used, of its amount or of its time, and when a piece finds no room. Its size is half as much
+// again as what is used in a lease's time, less what is left; so a holder that stops has little
+// out, and one that used up a lease early gets twice as much. One of which nothing was used is
+// given back, and none is asked for until there is work again.
+//
+// The time of a lease counts from when it was asked for: the server's began later.
+//
+// Thread-compatible, no I/O and no clock: times are monotonic nanoseconds. Chance comes from the
+// jitter that it is given.
+//
+//   Admission admission = holder.Admit(cost, now_ns);
+//   if (auto ask = holder.NextAsk(now_ns)) ... send it, then holder.OnAnswer(answer, now_ns) ...
+//   for (const PermitReport& report : holder.TakeReturns()) ... send it ...
+
+#pragma once
+
+#include <headgate/check.h>
+#include <headgate/lease.h>
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "client/jitter.h"
+
+namespace headgate::client::internal {
+
+class LeaseHolder {
+ public:
+  // The options are valid; the jitter outlives this.
+  LeaseHolder(const LeaseOptions& options, Jitter& jitter)
+      : options_(options), jitter_(jitter), piece_(options.piece > 0 ? options.piece : 1) {}
+
+  // A piece that waits is counted once, when it is admitted or gives up.
+  enum class Refusal : uint8_t { kCounts, kWaits };
+  Admission Admit(double cost, int64_t now_ns, Refusal refusal = Refusal::kCounts);
+  // Headgate is unreachable and no lease is left: somebody else has to decide.
+  bool IsAlone(int64_t now_ns) const { return unreachable_ && !HasCurrent(now_ns); }
+  // What was decided so; there is still work to do.
+  void CountAlone(double cost, bool admitted);
+  // A piece is done.
+  void Settle(double estimate, const WorkDone& done);
+
+  // Somebody waits for room for a piece of this cost, or has gone.
+  void AddWaiter(double cost) { ++waiters_[cost]; }
+  void RemoveWaiter(double cost);
+  bool HasWaiters() const { return !waiters_.empty(); }
+
+  // The Check to send now; none: there is nothing to ask, or one is under way. What is returned
+  // with it is not among TakeReturns any more.
+  std::optional<CheckRequest> NextAsk(int64_t now_ns);
+  // What became of it.
+  void OnAnswer(const Answer& answer, int64_t now_ns);
+  void OnError(const absl::Status& status, bool unreachable, int64_t now_ns);
+  // When to look again whether something is to be asked or returned, if nothing happens before.
+  int64_t NextLook(int64_t now_ns) const;
+
+  // Leases that are over go back.
+  void RetireOver(int64_t now_ns);
+  // All go back, and nothing is admitted any more.
+  void Close();
+  std::vector<PermitReport> TakeReturns();
+
+  LeaseStats stats(int64_t now_ns) const;
+
+ private:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+  struct Held {
+    std::optional<uint64_t> permit_id;
+    double amount = 0;
+    double left = 0;
+    int64_t pieces = 0;
+    int64_t half_ns = 0, ends_ns = 0;
+    double largest_piece = 0;
+    double reject_ratio = 0;
+    bool one_at_a_time = false;
+    double predicted = 1;  // cost for each estimated unit
+    PieceCount admitted;   // what its pieces are counted as
+  };
+  using Cause = std::tuple<Reason, std::optional<LimitKind>, std::string, std::string, std::string>;
+  struct Count {
+    int64_t pieces = 0;
+    double cost = 0;
+    void Add(const Count& more) {
+      pieces += more.pieces;
+      cost += more.cost;
+    }
+  };
+  inline static const Cause kNoRoom = {Reason::kCapacity, std::nullopt, {}, {}, {}};
+  struct Denial {
+    Cause cause;
+    int64_t until_ns = kNever;  // kNever: for good
+    double least = 0;           // what was denied
+  };
+
+  bool HasCurrent(int64_t now_ns) const;
+  Admission Take(Held& lease, double cost);
+  Admission Refuse(double cost, const Cause& cause, std::optional<absl::Duration> retry_after);
+  void CountRefused(const Cause& cause, const Count& count);
+  // There is no room for it.
+  Admission RefuseForRoom(double cost, int64_t now_ns);
+  void RetireFront();
+  bool WantsAnother(int64_t now_ns) const;
+  double PieceNeeded() const;
+  double LeastNeeded() const;
+  double MostWanted(double least, int64_t now_ns);
+  std::vector<PieceCount> TakeRefused();
+
+  const LeaseOptions options_;
+  Jitter& jitter_;
+  std::deque<Held> held_;  // the current one, and the next
+  std::map<double, int> waiters_;
+  std::map<Cause, Count> refused_;
+  Count unexplained_;  // pieces that found no room while an ask is under way
+  std::vector<PermitReport> returns_;
+  std::optional<Denial> denial_;
+  Refusal refusal_ = Refusal::kCounts;  // of the piece that is looked at
+  absl::Status error_;
+  bool closed_ = false;
+  bool unreachable_ = false;
+  bool wanted_ = true;  // somebody asked for a piece since there was a lease
+  double needed_ = 0;   // the largest piece that found no room since the last answer
+  double piece_;        // the smallest amount to ask for
+  bool asking_ = false;
+  double asked_most_ = 0;
+  double asked_least_ = 0;
+  double asked_piece_ = 0;  // what was needed of that
+  int64_t asked_at_ns_ = 0;
+  int64_t ask_not_before_ns_ = 0;
+  int failures_ = 0;
+  double rate_ = 0;  // spent in a nanosecond
+  double spent_since_ = 0;
+  int64_t since_ns_ = 0;
+  // What there is ever room for, as far as is known: see LeastNeeded.
+  double most_of_least_ = std::numeric_limits<double>::infinity();
+  bool ran_out_ = false;               // since the last ask
+  bool was_whole_ = false;             // the last grant was all that had been asked for
+  int64_t under_way_ = 0;              // pieces of a lease that allows one at a time
+  std::optional<double> actual_more_;  // than was estimated, of pieces that were settled
+  std::optional<absl::Duration> busy_time_;
+  LeaseStats stats_;
+};
+
+}  // namespace headgate::client::internal

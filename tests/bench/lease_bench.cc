@@ -1,0 +1,181 @@
+// What a piece of a lease costs its holder and the server, and how holders share a budget.
+//
+//   headgate-bench-lease [--rounds=N]
+//
+// admit_ns is a piece on one thread, admit_two_threads_ns the wall time of a piece where two
+// threads share the lease; medians of rounds. server_percent_at_100k is the share of a core that
+// headgated takes while one holder spends 100,000 pieces a second, for ten seconds, over real
+// sockets.
+//
+// Then twenty holders of unequal greed, whose pieces cost 1 to 5 and who want twenty times as much
+// as there is, share one budget for ten seconds: jain is Jain's index of what each was admitted,
+// used is what all were admitted of what was due, and over_admitted is by how much they were
+// admitted more.
+
+#include <headgate/client.h>
+#include <headgate/lease.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/system_clock.h"
+#include "tests/testing/headgated_process.h"
+#include "tests/testing/median.h"
+
+namespace headgate::client {
+namespace {
+
+constexpr double kRate = 20'000;
+constexpr double kBurst = 2'000;
+constexpr char kConfig[] = R"(
+targets: [{name: orders}]
+budgets:
+  - {name: plenty, rate: 1e12, burst: 1e12}
+  - {name: shared, rate: 20000, burst: 2000}
+rules:
+  - {name: plenty, match: {identity: plenty}, charge: [plenty]}
+  - {name: shared, match: {identity: shared}, charge: [shared]}
+)";
+
+[[noreturn]] void Fail(const std::string& what) {
+  std::fprintf(stderr, "benchmark is broken: %s\n", what.c_str());
+  std::exit(1);
+}
+
+template <typename T>
+T Take(absl::StatusOr<T> value) {
+  if (!value.ok()) Fail(value.status().ToString());
+  return *std::move(value);
+}
+
+double Seconds() {
+  static SystemClock clock;
+  return 1e-9 * static_cast<double>(clock.Read().monotonic_ns);
+}
+
+// Of all its threads.
+double CpuSecondsOf(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+  std::string word;
+  double ticks = 0;
+  for (int field = 1; file >> word; ++field) {
+    double value = 0;
+    if ((field == 14 || field == 15) && absl::SimpleAtod(word, &value)) ticks += value;
+  }
+  return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+std::unique_ptr<Client> NewClient(const HeadgatedProcess& server) {
+  return Take(
+      Client::Create({.address = server.address(), .on_unreachable = OnUnreachable::Fail()}));
+}
+
+// The wall time of one of `pieces` pieces that this many threads share.
+double PieceNs(Lease& lease, int threads, int pieces) {
+  std::vector<std::thread> all;
+  const double begin = Seconds();
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&lease, each = pieces / threads] {
+      for (int done = 0; done < each;) done += lease.Admit(1).admitted ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  return (Seconds() - begin) * 1e9 / pieces;
+}
+
+double ServerPercentAt100k(const HeadgatedProcess& server, Lease& lease) {
+  constexpr int kSeconds = 10;
+  constexpr int kPiecesInMs = 100;
+  const double cpu = CpuSecondsOf(server.pid());
+  const double begin = Seconds();
+  for (int ms = 0; ms < kSeconds * 1000; ++ms) {
+    for (int i = 0; i < kPiecesInMs; ++i) {
+      while (!lease.Admit(1)) std::this_thread::yield();
+    }
+    const double left = begin + 1e-3 * (ms + 1) - Seconds();
+    if (left > 0) usleep(static_cast<useconds_t>(left * 1e6));
+  }
+  return 100 * (CpuSecondsOf(server.pid()) - cpu) / (Seconds() - begin);
+}
+
+struct Shares {
+  double jain = 0, used = 0, over = 0;
+};
+
+Shares ShareWithTwenty(const HeadgatedProcess& server) {
+  constexpr int kHolders = 20;
+  constexpr double kSeconds = 10;
+  const std::unique_ptr<Client> client = NewClient(server);
+  std::vector<double> spent(kHolders, 0.0);
+  std::atomic<bool> done = false;
+  std::vector<std::thread> threads;
+  const double begin = Seconds();
+  for (int i = 0; i < kHolders; ++i) {
+    threads.emplace_back([&, i] {
+      const double cost = 1 + i % 5;
+      const auto lease = Take(
+          client->NewLease({.identity = absl::StrCat("holder-", i, ":shared"), .piece = cost}));
+      while (!done.load()) {
+        if (lease->Wait(cost, absl::Milliseconds(100)).ok()) spent[static_cast<size_t>(i)] += cost;
+      }
+    });
+  }
+  while (Seconds() - begin < kSeconds) usleep(10'000);
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  const double due = kBurst + kRate * (Seconds() - begin);
+  double sum = 0, squares = 0;
+  for (const double each : spent) {
+    sum += each;
+    squares += each * each;
+  }
+  return {.jain = sum * sum / (kHolders * squares),
+          .used = sum / due,
+          .over = std::max(sum - due, 0.0)};
+}
+
+int Main(int argc, char** argv) {
+  int rounds = 9;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.rfind("--rounds=", 0) != 0 || !absl::SimpleAtoi(word.substr(9), &rounds) ||
+        rounds < 1) {
+      Fail("usage: headgate-bench-lease [--rounds=N]");
+    }
+  }
+  HeadgatedProcess server({.yaml = kConfig});
+  if (absl::Status started = server.Start(); !started.ok()) Fail(started.ToString());
+  const std::unique_ptr<Client> client = NewClient(server);
+  const auto lease = Take(client->NewLease({.identity = "job:plenty", .piece = 1e6}));
+  if (absl::Status turn = lease->Wait(1, absl::Seconds(10)); !turn.ok()) Fail(turn.ToString());
+  std::vector<double> one, two;
+  for (int i = 0; i < rounds; ++i) {
+    one.push_back(PieceNs(*lease, 1, 2'000'000));
+    two.push_back(PieceNs(*lease, 2, 2'000'000));
+  }
+  const double percent = ServerPercentAt100k(server, *lease);
+  const Shares shares = ShareWithTwenty(server);
+  lease->Close();
+  std::printf(
+      "lease: admit_ns=%.1f admit_two_threads_ns=%.1f server_percent_at_100k=%.2f "
+      "over_admitted=%.1f jain=%.3f used=%.3f\n",
+      Median(one), Median(two), percent, shares.over, shares.jain, shares.used);
+  return 0;
+}
+
+}  // namespace
+}  // namespace headgate::client
+
+int main(int argc, char** argv) { return headgate::client::Main(argc, argv); }

@@ -1,0 +1,340 @@
+// What a holder of leases decides: pieces, asks, sizes and what it gives back.
+
+#include "client/lease_holder.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace headgate::client::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kSecond = 1000 * kMs;
+
+class LeaseHolderTest : public ::testing::Test {
+ protected:
+  LeaseHolderTest() { options_.identity = "job:etl"; }
+
+  LeaseHolder& holder() {
+    if (!holder_.has_value()) holder_.emplace(options_, jitter_);
+    return *holder_;
+  }
+  CheckRequest Asked() {
+    std::optional<CheckRequest> ask = holder().NextAsk(now_);
+    EXPECT_TRUE(ask.has_value());
+    return ask.value_or(CheckRequest{});
+  }
+  bool Asks() { return holder().NextAsk(now_).has_value(); }
+  void Grant(double amount, absl::Duration time = absl::Seconds(1)) {
+    GrantWith({.amount = amount, .time = time});
+  }
+  void GrantWith(const GrantedLease& lease) {
+    Answer answer{.verdict = Verdict::kAllowed, .predicted_cost = 2 * lease.amount, .lease = lease};
+    answer.permit_id = ++permit_;
+    holder().OnAnswer(answer, now_);
+  }
+  void Deny(std::optional<absl::Duration> retry_after, Reason reason = Reason::kCapacity) {
+    Answer answer{.reason = reason, .retry_after = retry_after};
+    answer.violations.push_back({.budget = "b",
+                                 .rule = "charge",
+                                 .limit_kind = LimitKind::kBurst,
+                                 .retry_after = retry_after});
+    holder().OnAnswer(answer, now_);
+  }
+  bool Admits(double cost = 1) { return holder().Admit(cost, now_).admitted; }
+  Admission Refused(double cost = 1) {
+    const Admission admission = holder().Admit(cost, now_);
+    EXPECT_FALSE(admission.admitted);
+    return admission;
+  }
+  // Held for `amount`, asked for and granted.
+  void Hold(double amount, absl::Duration time = absl::Seconds(1)) {
+    Asked();
+    Grant(amount, time);
+  }
+
+  LeaseOptions options_;
+  int64_t now_ = 1000 * kSecond;
+
+ private:
+  Jitter jitter_{7};
+  std::optional<LeaseHolder> holder_;
+  uint64_t permit_ = 0;
+};
+
+TEST_F(LeaseHolderTest, AsksAtOnceForAFewPieces) {
+  const CheckRequest ask = Asked();
+  EXPECT_EQ(ask.identity, "job:etl");
+  EXPECT_EQ(ask.lease->least, 1);
+  EXPECT_EQ(*ask.estimated_cost, 10);
+  EXPECT_EQ(ask.lease->time, absl::Seconds(1));
+  EXPECT_FALSE(ask.lease->returned.has_value());
+  EXPECT_FALSE(Asks()) << "one is under way";
+}
+
+TEST_F(LeaseHolderTest, SpendsWhatItWasGrantedAndNoMore) {
+  Hold(3);
+  EXPECT_TRUE(Admits(2));
+  EXPECT_TRUE(Admits(1));
+  const Admission refused = Refused();
+  EXPECT_EQ(refused.reason, Reason::kCapacity);
+  EXPECT_EQ(refused.retry_after, absl::Milliseconds(5));
+  EXPECT_EQ(holder().stats(now_).admitted, 2);
+  EXPECT_EQ(holder().stats(now_).refused, 1);
+}
+
+TEST_F(LeaseHolderTest, NoPieceBeginsWhenTheTimeIsOverThatCountsFromTheAsk) {
+  Asked();
+  now_ += 300 * kMs;
+  Grant(10);
+  now_ += 699 * kMs;
+  EXPECT_TRUE(Admits());
+  now_ += kMs;
+  EXPECT_FALSE(Admits());
+}
+
+TEST_F(LeaseHolderTest, AsksForTheNextWhenHalfOfTheAmountIsUsed) {
+  Hold(10);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(Admits());
+  EXPECT_FALSE(Asks());
+  EXPECT_TRUE(Admits());
+  EXPECT_EQ(holder().NextLook(now_), 0);
+  EXPECT_TRUE(Asks());
+}
+
+TEST_F(LeaseHolderTest, AsksForTheNextWhenHalfOfTheTimeIsOver) {
+  Hold(10);
+  EXPECT_TRUE(Admits());
+  EXPECT_EQ(holder().NextLook(now_), now_ + 500 * kMs);
+  now_ += 499 * kMs;
+  EXPECT_FALSE(Asks());
+  now_ += kMs;
+  EXPECT_TRUE(Asks());
+}
+
+TEST_F(LeaseHolderTest, GoesOnWithTheNextAndGivesTheOldOneBack) {
+  Hold(10);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Admits(1.5));
+  Asked();
+  Grant(20);
+  EXPECT_TRUE(Admits(1.5));
+  EXPECT_TRUE(Admits(3)) << "of the next: one is left of the first";
+  const std::vector<PermitReport> returns = holder().TakeReturns();
+  ASSERT_THAT(returns, SizeIs(1));
+  EXPECT_EQ(returns[0].permit_id, 1);
+  EXPECT_EQ(returns[0].lease_use->spent, 9);
+  EXPECT_EQ(returns[0].lease_use->pieces, 6);
+  EXPECT_EQ(returns[0].lease_use->identity, "job:etl");
+  ASSERT_THAT(returns[0].lease_use->counts, SizeIs(1));
+  EXPECT_EQ(returns[0].lease_use->counts[0].verdict, Verdict::kAllowed);
+  EXPECT_EQ(returns[0].lease_use->counts[0].pieces, 6);
+  EXPECT_EQ(returns[0].lease_use->counts[0].cost, 18) << "as predicted";
+  EXPECT_FALSE(returns[0].done.actual_cost.has_value());
+  EXPECT_EQ(holder().stats(now_).held, 17);
+}
+
+TEST_F(LeaseHolderTest, ReturnsWithTheNextAskWhereItIsOver) {
+  Hold(10);
+  EXPECT_TRUE(Admits(4));
+  now_ += kSecond;
+  const CheckRequest ask = Asked();
+  ASSERT_TRUE(ask.lease->returned.has_value());
+  EXPECT_EQ(ask.lease->returned->lease_use->spent, 4);
+  EXPECT_THAT(holder().TakeReturns(), IsEmpty());
+}
+
+TEST_F(LeaseHolderTest, OfWhichNothingWasUsedGoesBackAndNoneIsAskedForUntilThereIsWork) {
+  Hold(10);
+  now_ += kSecond;
+  EXPECT_FALSE(Asks());
+  const std::vector<PermitReport> returns = holder().TakeReturns();
+  ASSERT_THAT(returns, SizeIs(1));
+  EXPECT_EQ(returns[0].lease_use->spent, 0);
+  EXPECT_THAT(returns[0].lease_use->counts, IsEmpty());
+  EXPECT_FALSE(Admits());
+  EXPECT_TRUE(Asks());
+}
+
+TEST_F(LeaseHolderTest, AsksForHalfAsMuchAgainAsItUses) {
+  Hold(1000);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(Admits());
+  now_ += 500 * kMs;
+  // 200 a second; 900 are left.
+  EXPECT_EQ(*Asked().estimated_cost, 1) << "one piece in any case";
+  Grant(1);
+  now_ += 500 * kMs;
+  EXPECT_TRUE(Admits());
+}
+
+TEST_F(LeaseHolderTest, AsksForTwiceAsMuchWhenItRanOut) {
+  Hold(10);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(Admits());
+  Refused();
+  EXPECT_EQ(*Asked().estimated_cost, 20);
+  Grant(12);
+  for (int i = 0; i < 12; ++i) EXPECT_TRUE(Admits());
+  Refused();
+  now_ += 100 * kMs;
+  // 22 in 100 ms. To ask for more than there was room for gives no more.
+  EXPECT_NEAR(*Asked().estimated_cost, 330, 1e-9);
+}
+
+TEST_F(LeaseHolderTest, AsksForTheLargestPieceThatFoundNoRoom) {
+  Hold(10);
+  Refused(70);
+  Refused(50);
+  EXPECT_EQ(Asked().lease->least, 70);
+  Grant(70);
+  EXPECT_TRUE(Admits(70));
+}
+
+TEST_F(LeaseHolderTest, TellsWhoIsRefusedWhatDeniedTheLeaseAndAsksWhenItMay) {
+  Asked();
+  Deny(absl::Milliseconds(400));
+  now_ += 100 * kMs;
+  const Admission refused = Refused();
+  EXPECT_EQ(refused.reason, Reason::kCapacity);
+  EXPECT_EQ(refused.retry_after, absl::Milliseconds(300));
+  EXPECT_FALSE(Asks());
+  now_ += 300 * kMs;
+  const CheckRequest ask = Asked();
+  EXPECT_FALSE(ask.lease->returned.has_value()) << "nothing is held";
+  Grant(10);
+  holder().Close();
+  const std::vector<PermitReport> returns = holder().TakeReturns();
+  ASSERT_THAT(returns, SizeIs(1));
+  ASSERT_THAT(returns[0].lease_use->counts, SizeIs(1));
+  const PieceCount& count = returns[0].lease_use->counts[0];
+  EXPECT_EQ(count.verdict, Verdict::kDenied);
+  EXPECT_EQ(count.reason, Reason::kCapacity);
+  EXPECT_EQ(count.limit_kind, LimitKind::kBurst);
+  EXPECT_EQ(count.budget, "b");
+  EXPECT_EQ(count.rule, "charge");
+  EXPECT_EQ(count.pieces, 1);
+}
+
+TEST_F(LeaseHolderTest, AsksEarlierForASmallerPieceThanWasDenied) {
+  options_.piece = 70;
+  Asked();
+  Deny(absl::Seconds(5));
+  EXPECT_FALSE(Asks());
+  Refused(2);
+  EXPECT_EQ(Asked().lease->least, 2);
+}
+
+TEST_F(LeaseHolderTest, WhatIsDeniedForGoodHasNoTimeToComeBack) {
+  Asked();
+  Deny(std::nullopt, Reason::kDenyRule);
+  EXPECT_FALSE(Refused().retry_after.has_value());
+  EXPECT_FALSE(Asks());
+  now_ += kSecond;  // rules change
+  EXPECT_TRUE(Asks());
+}
+
+TEST_F(LeaseHolderTest, RefusesAPieceThatIsTooLargeForGood) {
+  Asked();
+  GrantWith({.amount = 100, .time = absl::Seconds(1), .largest_piece = 30});
+  EXPECT_TRUE(Admits(30));
+  const Admission refused = Refused(31);
+  EXPECT_EQ(refused.reason, Reason::kMaxCost);
+  EXPECT_FALSE(refused.retry_after.has_value());
+  EXPECT_EQ(Refused(200).reason, Reason::kMaxCost);
+  EXPECT_TRUE(Admits(1));
+}
+
+TEST_F(LeaseHolderTest, RefusesItsShareByChance) {
+  Asked();
+  GrantWith({.amount = 1e6, .time = absl::Seconds(10), .reject_ratio = 0.25});
+  int rejected = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const Admission admission = holder().Admit(1, now_);
+    if (admission.admitted) continue;
+    EXPECT_EQ(admission.reason, Reason::kRejectRatio);
+    ++rejected;
+  }
+  EXPECT_NEAR(rejected, 2500, 200);
+}
+
+TEST_F(LeaseHolderTest, LetsOnePieceAtATimeWhereItHasOnePlace) {
+  Asked();
+  GrantWith({.amount = 10, .time = absl::Seconds(1), .one_at_a_time = true});
+  EXPECT_TRUE(Admits());
+  EXPECT_EQ(Refused().reason, Reason::kMaxConcurrency);
+  holder().Settle(1, {});
+  EXPECT_TRUE(Admits());
+}
+
+TEST_F(LeaseHolderTest, SaysWhatItsPiecesReallyCost) {
+  Hold(100);
+  EXPECT_TRUE(Admits(10));
+  EXPECT_TRUE(Admits(20));
+  holder().Settle(10, {.actual_cost = 40, .busy_time = absl::Milliseconds(5)});
+  holder().Settle(20, {.busy_time = absl::Milliseconds(7)});
+  holder().Close();
+  const std::vector<PermitReport> returns = holder().TakeReturns();
+  ASSERT_THAT(returns, SizeIs(1));
+  EXPECT_EQ(returns[0].lease_use->spent, 30);
+  EXPECT_EQ(returns[0].done.actual_cost, 60);
+  EXPECT_EQ(returns[0].done.busy_time, absl::Milliseconds(12));
+}
+
+TEST_F(LeaseHolderTest, IsAloneWhenWhatItHeldIsOverAndNobodyAnswers) {
+  Hold(10);
+  EXPECT_TRUE(Admits(6));
+  Asked();
+  holder().OnError(absl::UnavailableError("gone"), true, now_);
+  EXPECT_FALSE(holder().IsAlone(now_));
+  EXPECT_TRUE(Admits(1));
+  now_ += kSecond;
+  EXPECT_TRUE(holder().IsAlone(now_));
+  holder().CountAlone(1, true);
+  now_ += 2 * kSecond;
+  Asked();
+  Grant(10);
+  EXPECT_FALSE(holder().IsAlone(now_));
+  EXPECT_EQ(holder().stats(now_).local, 1);
+}
+
+TEST_F(LeaseHolderTest, EndsWithTheErrorOfAServerThatWillNeverGrant) {
+  Asked();
+  holder().OnError(absl::PermissionDeniedError("no such right"), false, now_);
+  EXPECT_TRUE(absl::IsPermissionDenied(Refused().error));
+  now_ += 3600 * kSecond;
+  EXPECT_FALSE(Asks());
+}
+
+TEST_F(LeaseHolderTest, TakesAnOrdinaryPermitForALease) {
+  Asked();
+  Answer answer{.verdict = Verdict::kAllowed, .permit_id = 9, .predicted_cost = 10};
+  holder().OnAnswer(answer, now_);
+  EXPECT_TRUE(Admits(10));
+  EXPECT_FALSE(Admits(1));
+}
+
+TEST_F(LeaseHolderTest, CountsAPieceThatWaitsOnlyWhenItGivesUp) {
+  Hold(1);
+  EXPECT_TRUE(Admits());
+  EXPECT_FALSE(holder().Admit(1, now_, LeaseHolder::Refusal::kWaits).admitted);
+  EXPECT_EQ(holder().stats(now_).refused, 0);
+  EXPECT_FALSE(Admits());
+  EXPECT_EQ(holder().stats(now_).refused, 1);
+}
+
+TEST_F(LeaseHolderTest, RefusesAllWhenItIsClosed) {
+  Hold(10);
+  holder().Close();
+  EXPECT_TRUE(absl::IsCancelled(Refused().error));
+  EXPECT_FALSE(Asks());
+}
+
+}  // namespace
+}  // namespace headgate::client::internal
