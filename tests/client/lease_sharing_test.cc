@@ -142,6 +142,50 @@ class Holder {
   double spent_ = 0;
 };
 
+// One that asks for each chunk of 10, waits for its turn, and asks again.
+class Checker {
+ public:
+  Checker(World& world, std::string identity) : world_(world), identity_(std::move(identity)) {}
+
+  void Ask() {
+    world_.Send([this] {
+      const engine::CheckRequest request{
+          .identity = identity_, .estimated_cost = kCost, .waits = true};
+      engine::CheckAnswer answer;
+      ASSERT_TRUE(world_.engine_.Check(request, world_.now_, answer).ok());
+      if (answer.verdict == engine::Verdict::kAllowed) return Admitted();
+      uint64_t ticket = 0;
+      const int64_t until_ns = world_.now_.monotonic_ns + absl::ToInt64Nanoseconds(absl::Hours(1));
+      EXPECT_EQ(world_.lines_.Enter({request, answer, world_.now_},
+                                    {.waiter = std::make_shared<Turn>(*this), .until_ns = until_ns},
+                                    &ticket),
+                line::Entered::kWaits);
+    });
+  }
+  double spent() const { return spent_; }
+
+ private:
+  static constexpr double kCost = 10;
+  class Turn final : public line::Waiter {
+   public:
+    explicit Turn(Checker& checker) : checker_(checker) {}
+    void Answer(int, const line::Decided& decided) override {
+      if (decided.answer.verdict == engine::Verdict::kAllowed) checker_.Admitted();
+    }
+
+   private:
+    Checker& checker_;
+  };
+  void Admitted() {
+    spent_ += kCost;
+    world_.Send([this] { Ask(); });
+  }
+
+  World& world_;
+  const std::string identity_;
+  double spent_ = 0;
+};
+
 struct Shared {
   double jain = 0, used = 0;
 };
@@ -181,6 +225,26 @@ TEST(LeaseSharing, OfTwentyGreedyHoldersIsFairAndLeavesLittleUnused) {
   }
   // Of ten milliseconds, of which the ways there and back take one.
   EXPECT_GE(Share(200, absl::Seconds(10), costs).used, 0.96);
+}
+
+TEST(LeaseSharing, BesideChecksThatWaitItHasItsShareAndNoMore) {
+  World world(engine::OneBudget(engine::RateBudget("b", 2'000, 2'000)));
+  Holder holder(world, "holder:etl", 1);
+  std::vector<std::unique_ptr<Checker>> checkers;
+  for (int i = 0; i < 3; ++i) {
+    checkers.push_back(std::make_unique<Checker>(world, absl::StrCat("c", i, ":etl")));
+    checkers.back()->Ask();
+  }
+  const Now end = At() + absl::Seconds(30);
+  while (world.now_.monotonic_ns < end.monotonic_ns) {
+    holder.Work();
+    world.RunTo(world.now_ + absl::Microseconds(100));
+  }
+  double all = holder.spent();
+  for (const auto& checker : checkers) all += checker->spent();
+  EXPECT_LE(all, 2'000 + 30 * 2'000.0);
+  EXPECT_NEAR(holder.spent() / all, 0.25, 0.03);
+  for (const auto& checker : checkers) EXPECT_NEAR(checker->spent() / all, 0.25, 0.03);
 }
 
 }  // namespace

@@ -90,6 +90,19 @@ TEST_F(EngineTarget, DebtGoesOnWhereItStood) {
   EXPECT_DOUBLE_EQ(DebtThere(absl::Seconds(1)), 50);
 }
 
+TEST_F(EngineTarget, ALeaseIsGivenBackToTheNewOwner) {
+  const LeaseTerms terms{.least = 5, .life = absl::Seconds(1)};
+  CheckRequest request = On("orders", "job:etl", 60);
+  request.lease = &terms;
+  const CheckAnswer lease = from_.Check(request);
+  ASSERT_EQ(lease.grant.amount, 60);
+  HandOver();
+  EXPECT_DOUBLE_EQ(DebtThere(), 60);
+  const ActualCost spent{.spent = ActualCost::Spent{.estimate = 20, .pieces = 4}};
+  EXPECT_EQ(to_.Settle(lease.permit, spent, There()).outcome, ReportOutcome::kSettled);
+  EXPECT_DOUBLE_EQ(DebtThere(), 20);
+}
+
 TEST_F(EngineTarget, OtherTargetsAreLeftAlone) {
   from_.Check(On("billing", "job:etl", 70));
   to_.Check(On("billing", "job:etl", 30), There());

@@ -27,6 +27,44 @@ TEST(Forward, CheckIsChargedAtTheOwnerAlone) {
   EXPECT_EQ(DebtAt(servers[0], "t1"), 0);
 }
 
+// The owner grants it, and is given it back, whichever server is asked.
+TEST(Forward, LeaseIsTheOwnersAndCountedThere) {
+  Servers servers(2);
+  v1::CheckRequest ask = CheckAt("t1", "job:etl", 60);
+  ask.mutable_lease()->set_least(5);
+  const v1::Decision first = servers[0].Decide(ask);
+  EXPECT_EQ(first.lease().amount(), 60);
+  const auto spend = [](const v1::Decision& lease, double spent, v1::PermitReport& report) {
+    report.set_permit_id(lease.permit_id());
+    report.mutable_lease_use()->set_spent(spent);
+    report.mutable_lease_use()->set_pieces(3);
+    report.mutable_lease_use()->set_identity("job:etl");
+    report.mutable_lease_use()->set_target("t1");
+    v1::PieceCount& count = *report.mutable_lease_use()->add_counts();
+    count.set_verdict(v1::VERDICT_ALLOWED);
+    count.set_pieces(3);
+    count.set_cost(spent);
+  };
+  spend(first, 20, *ask.mutable_lease()->mutable_returned());
+  const v1::Decision second = servers[0].Decide(ask);
+  EXPECT_EQ(second.lease().returned().outcome(), v1::REPORT_OUTCOME_SETTLED);
+  EXPECT_EQ(DebtAt(servers[1], "t1"), 80);
+  v1::ReportRequest last;
+  spend(second, 10, *last.add_reports());
+  const v1::ReportResponse settled =
+      AnswerOf(servers[0].caller, &v1::ThrottlerService::Stub::Report, last);
+  EXPECT_EQ(settled.results(0).outcome(), v1::REPORT_OUTCOME_SETTLED);
+  EXPECT_EQ(DebtAt(servers[1], "t1"), 30);
+  int64_t pieces = 0;
+  servers[1].recorder.Collect({}, [&](const auto& key, const auto& counts) {
+    EXPECT_EQ(key.identity, "job:etl");
+    pieces += counts.checks;
+  });
+  EXPECT_EQ(pieces, 6);
+  servers[0].recorder.Collect({},
+                              [](const auto& key, const auto&) { ADD_FAILURE() << key.identity; });
+}
+
 TEST(Forward, AnswerIsWhatTheOwnerSays) {
   Servers servers(2);
   EXPECT_EQ(servers[0].Decide(CheckAt("t1", "job:etl", 90)).verdict(), v1::VERDICT_ALLOWED);
