@@ -51,6 +51,8 @@ Reason FromProto(v1::Reason reason) {
       return Reason::kLine;
     case v1::REASON_LINE_FULL:
       return Reason::kLineFull;
+    case v1::REASON_APPROXIMATE:
+      return Reason::kApproximate;
     case v1::Reason_INT_MIN_SENTINEL_DO_NOT_USE_:
     case v1::Reason_INT_MAX_SENTINEL_DO_NOT_USE_:
       break;
@@ -80,6 +82,8 @@ LimitKind FromProto(v1::LimitKind kind) {
       return LimitKind::kLine;
     case v1::LIMIT_KIND_LINE_FULL:
       return LimitKind::kLineFull;
+    case v1::LIMIT_KIND_APPROXIMATE:
+      return LimitKind::kApproximate;
     case v1::LIMIT_KIND_UNSPECIFIED:
     case v1::LimitKind_INT_MIN_SENTINEL_DO_NOT_USE_:
     case v1::LimitKind_INT_MAX_SENTINEL_DO_NOT_USE_:

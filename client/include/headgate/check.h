@@ -60,6 +60,7 @@ enum class Reason {
   kPermits,   // the caller has its share of the server's permits
   kLine,      // others wait, and are before it
   kLineFull,  // it would have waited, but too many wait already
+  kApproximate,  // nobody decides: one server did so alone; of what is allowed, too
   kUnknown,   // of a server newer than this client
 };
 
@@ -74,6 +75,7 @@ enum class LimitKind {
   kPermits,
   kLine,
   kLineFull,
+  kApproximate,
   kUnknown,  // of a server newer than this client
 };
 

@@ -15,6 +15,7 @@ namespace headgate::cluster {
 enum class OnStoreLoss : uint8_t {
   kStop = 1,
   kKeep,  // it decides on while every server that could replace it agrees
+  kApproximate,  // as kStop: what nobody owns is decided without an owner, elsewhere
 };
 
 struct ProtocolOptions {
