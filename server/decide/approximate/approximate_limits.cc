@@ -16,8 +16,13 @@ constexpr size_t kMostSenders = 65'536;
 // In seconds of the share.
 double SecondsOf(const ApproximateBucket& bucket) { return bucket.cost / bucket.share; }
 
+// A Check that takes little comes again soon enough, whatever a counter lacks to its room: it needs
+// no luck, and what is admitted scatters less.
+constexpr double kLittle = 0.1;
+
 double ChanceAt(double room, double seconds) {
-  return seconds <= room ? 1.0 : std::max(room / seconds, 0.0);
+  if (seconds <= room) return 1;
+  return seconds <= kLittle ? 0 : room / seconds;
 }
 
 // Room comes as time passes; a Check that takes more than a second's share has another chance in

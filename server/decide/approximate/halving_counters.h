@@ -7,7 +7,7 @@
 //
 // What a bucket that uses its share evenly counts at the part f of a second is 1 + f: 1 just after
 // it was halved, 2 just before. What a counter lacks of that is the bucket's room. Who never takes
-// more than the room has taken at most 1 + t in any t seconds, and a bucket that is asked for more
+// more than the room has taken at most 2 + t in any t seconds, and a bucket that is asked for more
 // gives 1 a second.
 //
 // An entry has 16 bytes. A bucket without an entry takes one of kProbes that nearly nothing is left

@@ -108,6 +108,14 @@ TEST_F(ApproximateLimitsTest, ARequestHasTheSameLuckAtEachServerWithinASecondAnd
   EXPECT_THAT(lucky, testing::Not(testing::Each(lucky[0])));
 }
 
+TEST_F(ApproximateLimitsTest, SmallChecksNeedNoLuck) {
+  int admitted = 0;
+  for (int i = 0; i < 1000; ++i) {
+    admitted += Check("job:etl", 3).verdict == Verdict::kAllowed ? 1 : 0;
+  }
+  EXPECT_EQ(admitted, 33);
+}
+
 TEST_F(ApproximateLimitsTest, MoreThanTheBurstIsNeverAdmitted) {
   const CheckAnswer answer = Check("job:etl", 1501);
   EXPECT_EQ(answer.reason, Reason::kCapacity);
@@ -149,6 +157,25 @@ TEST_F(ApproximateLimitsTest, NoChargeMakesABucketMoreThanFull) {
   ASSERT_TRUE(engine_->ChargeApproximately("", {{{.budget = "b", .bucket = 1, .cost = 1e9}}}, At())
                   .ok());
   EXPECT_NEAR(engine_.Debt("job:etl", "b"), 1500, 1e-3);
+}
+
+TEST_F(ApproximateLimitsTest, AnOwnerChargesEachMessageOnce) {
+  int charged = 0;
+  const auto charge = [&](uint64_t sender, uint64_t number, const absl::Status& outcome) {
+    return limits_.ChargeOnce({"orders", sender, number}, [&] {
+      ++charged;
+      return outcome;
+    });
+  };
+  EXPECT_FALSE(charge(1, 5, absl::UnavailableError("later")).ok());
+  EXPECT_TRUE(charge(1, 5, absl::OkStatus()).ok());
+  EXPECT_EQ(charged, 2);
+  EXPECT_TRUE(charge(1, 5, absl::OkStatus()).ok());
+  EXPECT_TRUE(charge(1, 4, absl::OkStatus()).ok());
+  EXPECT_EQ(charged, 2);
+  EXPECT_TRUE(charge(2, 4, absl::OkStatus()).ok());
+  EXPECT_TRUE(charge(1, 6, absl::OkStatus()).ok());
+  EXPECT_EQ(charged, 4);
 }
 
 TEST_F(ApproximateLimitsTest, RequestsThatAreInvalidAreErrors) {
