@@ -62,12 +62,11 @@ void ApproximateDecisions::Prepare(const std::string& target) {
   }
   for (const Profile& profile : profiles_) {
     const auto known = known_.find({target, profile.name});
-    const engine::Health health =
-        known != known_.end()
-            ? known->second
-            : engine::Health{.speed = profile.on_stale.speed,
-                             .status = engine::HealthStatus::kWarming,
-                             .gate_shut = profile.on_stale.shut};
+    const engine::Health health = known != known_.end()
+                                      ? known->second
+                                      : engine::Health{.speed = profile.on_stale.speed,
+                                                       .status = engine::HealthStatus::kWarming,
+                                                       .gate_shut = profile.on_stale.shut};
     (void)options_.engine.SetHealth(target, profile.name, health, now);
   }
 }

@@ -32,8 +32,8 @@ void ClusterLog::Note(const absl::Status& round, const cluster::ClusterView& vie
 void ClusterLog::NoteStore(const absl::Status& round) {
   const bool was_away = std::exchange(store_is_away_, !round.ok());
   if (!round.ok() && !was_away) {
-    LogWarning("the store does not answer", {{"why", std::string(round.message())},
-                                             {"on_store_loss", NameOf(on_store_loss_)}});
+    LogWarning("the store does not answer",
+               {{"why", std::string(round.message())}, {"on_store_loss", NameOf(on_store_loss_)}});
   } else if (round.ok() && was_away) {
     LogInfo("the store answers again");
   }

@@ -102,8 +102,9 @@ TEST_F(Approximate, WithoutTheStoreChecksAreAnsweredAndChargedOnceItIsBack) {
     return admitted >= 400;
   }));
   const double lasted = absl::ToDoubleSeconds(Now() - first);
-  std::printf("three servers without a store admitted %.0f of %.0f in %.1f s: the rate is %.0f a s\n",
-              admitted, kCost * asked, lasted, kUnitsASecond);
+  std::printf(
+      "three servers without a store admitted %.0f of %.0f in %.1f s: the rate is %.0f a s\n",
+      admitted, kCost * asked, lasted, kUnitsASecond);
   // What has passed, and two seconds at once.
   EXPECT_LE(admitted, kUnitsASecond * (lasted + 2) * 1.1);
 
@@ -119,8 +120,7 @@ TEST_F(Approximate, WithoutTheStoreChecksAreAnsweredAndChargedOnceItIsBack) {
   for (int server = 0; server < servers_.size(); ++server) {
     EXPECT_TRUE(servers_.AwaitLog(server, "has been charged to the owner"));
     EXPECT_TRUE(WaitUntil([&] {
-      const grpc::Status asked_again =
-          servers_.TryCheck(server, "orders", "job:etl", &decision, 0);
+      const grpc::Status asked_again = servers_.TryCheck(server, "orders", "job:etl", &decision, 0);
       return asked_again.ok() && decision.reason() != v1::REASON_APPROXIMATE;
     }));
   }
@@ -151,7 +151,8 @@ TEST_F(Approximate, BatchesAndChecksThatWouldWaitAreAnsweredAtOnce) {
   ASSERT_TRUE(servers_.Try(0, &v1::ThrottlerService::Stub::BatchCheck, batch, response).ok());
   ASSERT_EQ(response.results_size(), 2);
   EXPECT_EQ(response.results(0).decision().reason(), v1::REASON_APPROXIMATE);
-  EXPECT_EQ(response.results(1).error().code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(response.results(1).error().code(),
+            static_cast<int>(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(response.results(1).error().message(), HasSubstr("identity"));
 }
 

@@ -57,11 +57,11 @@ enum class Reason {
   kMaxCost,
   kMaxConcurrency,
   kCapacity,
-  kPermits,   // the caller has its share of the server's permits
-  kLine,      // others wait, and are before it
-  kLineFull,  // it would have waited, but too many wait already
+  kPermits,      // the caller has its share of the server's permits
+  kLine,         // others wait, and are before it
+  kLineFull,     // it would have waited, but too many wait already
   kApproximate,  // nobody decides: one server did so alone; of what is allowed, too
-  kUnknown,   // of a server newer than this client
+  kUnknown,      // of a server newer than this client
 };
 
 enum class LimitKind {

@@ -2,10 +2,10 @@
 //
 // Its share of a budget is the rate divided by the number of servers: so all together keep to the
 // rate, however they are cut off from each other. A Check is admitted if each of its buckets has
-// room for it (halving_counters.h). Where one has less, a Check of up to a tenth of a second's share
-// is refused. A larger one is admitted with the probability room / cost; and whatever comes of it,
-// that probability times the cost is counted. So what is counted is what is admitted on average,
-// costs far above the room included, and no bucket counts more than its share.
+// room for it (halving_counters.h). Where one has less, a Check of up to a tenth of a second's
+// share is refused. A larger one is admitted with the probability room / cost; and whatever comes
+// of it, that probability times the cost is counted. So what is counted is what is admitted on
+// average, costs far above the room included, and no bucket counts more than its share.
 //
 // What was admitted is kept, to be charged to the target's owner once there is one again
 // (uncharged_costs.h). A bucket that finds no counter admits, and is counted as untracked.

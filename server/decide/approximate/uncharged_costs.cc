@@ -41,8 +41,8 @@ std::vector<UnchargedCost> UnchargedCosts::Take(const std::string& target, size_
   Buckets& buckets = of->second;
   while (!buckets.empty() && taken.size() < most) {
     const auto& [bucket, cost] = *buckets.begin();
-    const double left_s = static_cast<double>(std::max<int64_t>(cost.drained_at_ns - now_ns, 0)) /
-                          kNsOfSecond;
+    const double left_s =
+        static_cast<double>(std::max<int64_t>(cost.drained_at_ns - now_ns, 0)) / kNsOfSecond;
     taken.push_back({.budget = bucket.first,
                      .bucket = bucket.second,
                      .cost = cost.sum,

@@ -1,8 +1,8 @@
 // UnchargedCosts: what was admitted of each bucket and has still to be charged to it.
 //
-// Bounded: what finds no room is not kept, and whoever adds it is told. Of each bucket is known what
-// was admitted in all, since when, and how much of that has not drained yet at the rate at which it
-// was admitted, as a bucket of its own would have it.
+// Bounded: what finds no room is not kept, and whoever adds it is told. Of each bucket is known
+// what was admitted in all, since when, and how much of that has not drained yet at the rate at
+// which it was admitted, as a bucket of its own would have it.
 //
 // Thread-compatible. Times are monotonic.
 //

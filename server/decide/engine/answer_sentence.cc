@@ -231,7 +231,8 @@ std::string CheckAnswer::Sentence() const {
       return "Allowed approximately: nobody who decides for the target can be reached.";
     }
     if (violations.empty()) return unmatched ? "Allowed: no rule matches." : "Allowed.";
-    return absl::StrCat("Allowed", approximate ? " approximately" : "", ", but would have been denied by ",
+    return absl::StrCat("Allowed", approximate ? " approximately" : "",
+                        ", but would have been denied by ",
                         Describe(*policy, violations[0], reason), ".");
   }
   std::string by = "Denied";

@@ -41,7 +41,7 @@ struct ApproximateBucket {
   bool warn = false;    // its budget only warns
   // What is said of it.
   bool refuses = false;
-  double share = 0;            // units a second that are this server's
+  double share = 0;                 // units a second that are this server's
   absl::Duration retry_after = {};  // above zero, where it refuses
 };
 
@@ -66,8 +66,8 @@ class ApproximateBuckets {
 struct ApproximateCharge {
   std::string_view budget;
   uint64_t bucket = 0;
-  double cost = 0;       // in the budget's unit
-  double undrained = 0;  // of it, at the rate at which it was admitted
+  double cost = 0;            // in the budget's unit
+  double undrained = 0;       // of it, at the rate at which it was admitted
   absl::Duration since = {};  // the first of it
 };
 

@@ -87,8 +87,8 @@ uint64_t BucketTagOf(const Budget& budget, const Identity& identity, absl::Span<
 absl::Status ValidateRequestId(std::string_view request_id) {
   constexpr size_t kMaxRequestIdBytes = 128;
   if (request_id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("request_id: has ", request_id.size(),
-                                                 " bytes; at most ", kMaxRequestIdBytes));
+  return absl::InvalidArgumentError(
+      absl::StrCat("request_id: has ", request_id.size(), " bytes; at most ", kMaxRequestIdBytes));
 }
 
 absl::Status CostError(const char* field, double cost) {

@@ -143,7 +143,8 @@ void Decider::Charge(const peer::v1::ApproximateCharges& charges, ForwardedAnswe
   }
   absl::Status charged = api_.approximate()->ChargeOnce(
       {charges.target(), charges.incarnation(), charges.number()}, [&]() -> absl::Status {
-        return api_.engine().ChargeApproximately(charges.target(), all, api_.clock().Read())
+        return api_.engine()
+            .ChargeApproximately(charges.target(), all, api_.clock().Read())
             .status();
       });
   if (charged.ok()) {

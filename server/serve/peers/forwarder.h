@@ -2,9 +2,9 @@
 //
 // A call goes to the owner of its target. While nobody owns that, or the owner cannot be reached,
 // the call is held: it needs no thread, and goes on within 20 ms when there is an owner, or ends
-// with UNAVAILABLE when its caller has no time left. Where `approximation` is given and the store is
-// away too, a Check is not held but decided here, approximately. What all calls that are held or under way take
-// is bounded.
+// with UNAVAILABLE when its caller has no time left. Where `approximation` is given and the store
+// is away too, a Check is not held but decided here, approximately. What all calls that are held or
+// under way take is bounded.
 //
 // The caller is told who the owner is, in the metadata kOwnerKey of the answer: "ADDRESS TARGET",
 // the target as the request had it. Whoever asks there saves the way through this server.
@@ -149,7 +149,7 @@ class Forwarder final : public rpc::RemoteDecider,
   transport::ServingLoop* loop_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: not yet, or no longer
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Held held_ ABSL_GUARDED_BY(mutex_);
-  int64_t ticks_ = 0;  // of the loop's thread
+  int64_t ticks_ = 0;                    // of the loop's thread
   std::optional<ChargeSender> charges_;  // of who approximates
 };
 

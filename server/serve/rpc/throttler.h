@@ -69,8 +69,8 @@ class Throttler {
   grpc::Status Report(const v1::ReportRequest& request, const access::Asker& asker,
                       v1::ReportResponse& response);
 
-  // The same where nobody decides for the targets, and there are ApproximateLimits: answered at once,
-  // whatever a Check may wait.
+  // The same where nobody decides for the targets, and there are ApproximateLimits: answered at
+  // once, whatever a Check may wait.
   grpc::Status CheckApproximately(const v1::CheckRequest& check, const Asker& asker,
                                   v1::Decision& decision);
   grpc::Status BatchCheckApproximately(const Checks& checks, const Asker& asker, Results& results);

@@ -63,8 +63,7 @@ grpc::Status Throttler::BatchCheckApproximately(const Checks& checks, const Aske
       FillError(*refusal, path, *result.mutable_error());
       continue;
     }
-    const absl::Status status =
-        DecideApproximately(checks[i], asker, *result.mutable_decision());
+    const absl::Status status = DecideApproximately(checks[i], asker, *result.mutable_decision());
     if (status.ok()) continue;
     FillError(status, {.path = path, .tags = requests_.all()[0].tags}, *result.mutable_error());
   }

@@ -137,8 +137,9 @@ TEST_F(ApproximateLimitsTest, TheOwnerIsChargedAsIfItHadDecided) {
   ASSERT_TRUE(engine_.Admits("job:etl", 1500));  // the bucket is full: 5 s
   const Now later = At(absl::Seconds(2));
   const auto unknown = engine_->ChargeApproximately(
-      "", {{{.budget = "b", .bucket = 1, .cost = 600, .since = absl::Seconds(2)},
-            {.budget = "gone", .bucket = 1, .cost = 1}}},
+      "",
+      {{{.budget = "b", .bucket = 1, .cost = 600, .since = absl::Seconds(2)},
+        {.budget = "gone", .bucket = 1, .cost = 1}}},
       later);
   ASSERT_TRUE(unknown.ok());
   EXPECT_EQ(*unknown, 1);
@@ -154,8 +155,8 @@ TEST_F(ApproximateLimitsTest, TheOwnerOfAnEmptyBucketIsOwedWhatHasNotDrained) {
 }
 
 TEST_F(ApproximateLimitsTest, NoChargeMakesABucketMoreThanFull) {
-  ASSERT_TRUE(engine_->ChargeApproximately("", {{{.budget = "b", .bucket = 1, .cost = 1e9}}}, At())
-                  .ok());
+  ASSERT_TRUE(
+      engine_->ChargeApproximately("", {{{.budget = "b", .bucket = 1, .cost = 1e9}}}, At()).ok());
   EXPECT_NEAR(engine_.Debt("job:etl", "b"), 1500, 1e-3);
 }
 
@@ -181,11 +182,11 @@ TEST_F(ApproximateLimitsTest, AnOwnerChargesEachMessageOnce) {
 TEST_F(ApproximateLimitsTest, RequestsThatAreInvalidAreErrors) {
   CheckAnswer answer;
   CheckRequest request = engine::Request("job:etl", -1);
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      engine_->CheckApproximately({request, limits_}, At(), answer)));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(engine_->CheckApproximately({request, limits_}, At(), answer)));
   request = engine::Request("job::etl", 1);
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      engine_->CheckApproximately({request, limits_}, At(), answer)));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(engine_->CheckApproximately({request, limits_}, At(), answer)));
 }
 
 TEST_F(ApproximateLimitsTest, BucketsWithoutACounterAreAdmittedAndCounted) {

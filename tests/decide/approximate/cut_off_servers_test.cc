@@ -97,8 +97,7 @@ class GivenFormula {
 
   bool Admits(double cost, double second, double luck) {
     for (; second_ < std::floor(second); ++second_) counter_ /= 2;
-    const bool admits =
-        counter_ <= 2 * share_ || luck < share_ / (counter_ * std::log(2.0));
+    const bool admits = counter_ <= 2 * share_ || luck < share_ / (counter_ * std::log(2.0));
     if (admits || counts_ == Counts::kOffered) counter_ += cost;
     return admits;
   }
@@ -213,8 +212,8 @@ TEST(CutOffServers, AnHonestJobInABucketOfItsOwnHasWhatItHadWithAnOwner) {
         return fleet.Approximately(random() % kServers, "honest:etl", cost, at);
       });
       Fleet owned(SplitPolicy());
-      const double together = one(
-          [&](auto&, double cost, double at) { return owned.ByOwner("honest:etl", cost, at); });
+      const double together =
+          one([&](auto&, double cost, double at) { return owned.ByOwner("honest:etl", cost, at); });
       least = std::min(least, apart / together);
       approximate += apart;
       exact += together;
@@ -229,15 +228,15 @@ TEST(CutOffServers, AnHonestJobInABucketOfItsOwnHasWhatItHadWithAnOwner) {
 
 TEST(CutOffServers, WhoShareABucketAreAdmittedInProportionToWhatTheyAsk) {
   Fleet fleet(OnePolicy());
-  const std::vector<double> admitted =
-      Offer(fleet,
-          {{.identity = "greedy:etl", .offered = 8 * kRate},
-           {.identity = "honest:etl", .offered = kRate / 4}},
-          1);
+  const std::vector<double> admitted = Offer(fleet,
+                                             {{.identity = "greedy:etl", .offered = 8 * kRate},
+                                              {.identity = "honest:etl", .offered = kRate / 4}},
+                                             1);
   const double honest = admitted[1] / (kRate / 4 * kSeconds);
-  std::printf("in a bucket with one that asks for 8 times the limit, a job that asks for a quarter "
-              "is admitted %.3f of that\n",
-              honest);
+  std::printf(
+      "in a bucket with one that asks for 8 times the limit, a job that asks for a quarter "
+      "is admitted %.3f of that\n",
+      honest);
   EXPECT_NEAR(honest, 1 / 8.25, 0.04);
 }
 

@@ -16,10 +16,12 @@ constexpr int64_t kNsOfOneSecond = 1'000'000'000;
 
 TEST(UnchargedCosts, AddsUpWhatIsAdmittedOfEachBucket) {
   UnchargedCosts costs(8);
-  ASSERT_TRUE(costs.Add("orders", {.budget = "b", .bucket = 1, .cost = 30, .share = 10}, kNsOfOneSecond));
   ASSERT_TRUE(
-      costs.Add("orders", {.budget = "b", .bucket = 1, .cost = 5, .share = 10}, 2 * kNsOfOneSecond));
-  ASSERT_TRUE(costs.Add("orders", {.budget = "b", .bucket = 3, .cost = 1, .share = 10}, kNsOfOneSecond));
+      costs.Add("orders", {.budget = "b", .bucket = 1, .cost = 30, .share = 10}, kNsOfOneSecond));
+  ASSERT_TRUE(costs.Add("orders", {.budget = "b", .bucket = 1, .cost = 5, .share = 10},
+                        2 * kNsOfOneSecond));
+  ASSERT_TRUE(
+      costs.Add("orders", {.budget = "b", .bucket = 3, .cost = 1, .share = 10}, kNsOfOneSecond));
   EXPECT_THAT(costs.Targets(), ElementsAre("orders"));
   const std::vector<UnchargedCost> taken = costs.Take("orders", 100, 2 * kNsOfOneSecond);
   ASSERT_EQ(taken.size(), 2u);
@@ -33,7 +35,8 @@ TEST(UnchargedCosts, AddsUpWhatIsAdmittedOfEachBucket) {
 TEST(UnchargedCosts, KnowsWhatHasNotDrainedYet) {
   UnchargedCosts costs(8);
   ASSERT_TRUE(costs.Add("orders", {.budget = "b", .bucket = 1, .cost = 30, .share = 10}, 0));
-  ASSERT_TRUE(costs.Add("orders", {.budget = "b", .bucket = 1, .cost = 5, .share = 10}, kNsOfOneSecond));
+  ASSERT_TRUE(
+      costs.Add("orders", {.budget = "b", .bucket = 1, .cost = 5, .share = 10}, kNsOfOneSecond));
   const std::vector<UnchargedCost> taken = costs.Take("orders", 100, 2 * kNsOfOneSecond);
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_NEAR(taken[0].undrained, 15, 1e-6);

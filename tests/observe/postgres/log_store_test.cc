@@ -71,11 +71,12 @@ TEST_F(LogStoreTest, TheViewHasNamesAndTimes) {
 
 // Every reason and limit that there is, in the words of the API.
 constexpr std::array kReasonWords = {
-    "none",     "exempt",  "deny_rule", "reject_ratio", "health",   "max_cost", "max_concurrency",
-    "capacity", "permits", "unmatched", "line",         "line_full", "approximate"};
-constexpr std::array kLimitWords = {"rule",     "health",          "rate",  "burst",
-                                    "max_cost", "max_concurrency", "probe", "permits",
-                                    "line",     "line_full", "approximate"};
+    "none",     "exempt",          "deny_rule",  "reject_ratio", "health",
+    "max_cost", "max_concurrency", "capacity",   "permits",      "unmatched",
+    "line",     "line_full",       "approximate"};
+constexpr std::array kLimitWords = {"rule",     "health",          "rate",       "burst",
+                                    "max_cost", "max_concurrency", "probe",      "permits",
+                                    "line",     "line_full",       "approximate"};
 
 std::vector<Row> RowsOfAllCauses() {
   std::vector<Row> rows;

@@ -73,14 +73,22 @@ TEST_F(ApproximateTest, WhatIsHeldWhenTheStoreGoesAwayIsAnsweredThen) {
 }
 
 TEST_F(ApproximateTest, AnOwnerThatCanBeReachedDecides) {
+  servers_[0].Decide(CheckAt("t1", "job:etl", 5));
   servers_.LoseStore(2);
   EXPECT_EQ(servers_[0].Decide(CheckAt("t1", "job:etl", 5)).reason(), v1::REASON_UNSPECIFIED);
-  EXPECT_EQ(servers_[1].permits(), 1U);
-  EXPECT_EQ(servers_[0].approximation.answers.load(), 1);
+  EXPECT_EQ(servers_[1].permits(), 2U);
+  EXPECT_EQ(servers_[0].approximation.answers.load(), 2);
+}
+
+TEST_F(ApproximateTest, OneThatCannotBeReachedDoesNot) {
+  servers_.LoseStore(2);
+  servers_[1].Stop();
+  EXPECT_EQ(servers_[0].Decide(CheckAt("t1", "job:etl", 5)).reason(), v1::REASON_APPROXIMATE);
 }
 
 // It was the owner when this server heard of it last.
 TEST_F(ApproximateTest, AnOwnerThatDecidesNoLongerIsAskedInVain) {
+  servers_[0].Decide(CheckAt("t1", "job:etl", 5));
   servers_.LoseStore(2);
   servers_[1].owners.Set("t1", {});
   EXPECT_EQ(servers_[0].Decide(CheckAt("t1", "job:etl", 5)).reason(), v1::REASON_APPROXIMATE);

@@ -22,10 +22,9 @@ class ChargeSenderTest : public testing::Test {
   FakeClock clock_;
   PlainApproximation approximation_{7};
   std::vector<peer::v1::ApproximateCharges> sent_;
-  ChargeSender sender_{
-      {.approximation = approximation_, .clock = clock_, .send = [this](auto charges) {
-         sent_.push_back(std::move(charges));
-       }}};
+  ChargeSender sender_{{.approximation = approximation_,
+                        .clock = clock_,
+                        .send = [this](auto charges) { sent_.push_back(std::move(charges)); }}};
 };
 
 TEST_F(ChargeSenderTest, SendsWhatWasAdmittedOfEachTarget) {

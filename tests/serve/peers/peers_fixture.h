@@ -144,13 +144,12 @@ struct Parts {
       connections.emplace(PeerConnections::Options{
           .connect = [this](const std::string& address) { return ConnectTo(address); },
           .addresses = [this] { return shared.members.AllBut(own_address); }});
-      forwarder.emplace(Forwarder::Options{.owners = owners,
-                                           .engine = server.engine,
-                                           .clock = shared.clock,
-                                           .connections = *connections,
-                                           .approximation = shared.approximates
-                                                                ? &approximation
-                                                                : nullptr});
+      forwarder.emplace(
+          Forwarder::Options{.owners = owners,
+                             .engine = server.engine,
+                             .clock = shared.clock,
+                             .connections = *connections,
+                             .approximation = shared.approximates ? &approximation : nullptr});
       service.emplace(*forwarder, [this](const peer::v1::GivenTarget& given) {
         const MutexLock lock(&mutex);
         told.push_back(given);

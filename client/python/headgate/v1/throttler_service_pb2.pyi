@@ -31,6 +31,7 @@ class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_UNMATCHED: _ClassVar[Reason]
     REASON_LINE: _ClassVar[Reason]
     REASON_LINE_FULL: _ClassVar[Reason]
+    REASON_APPROXIMATE: _ClassVar[Reason]
 
 class BudgetUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -51,6 +52,7 @@ class LimitKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LIMIT_KIND_PERMITS: _ClassVar[LimitKind]
     LIMIT_KIND_LINE: _ClassVar[LimitKind]
     LIMIT_KIND_LINE_FULL: _ClassVar[LimitKind]
+    LIMIT_KIND_APPROXIMATE: _ClassVar[LimitKind]
 
 class HealthState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -59,6 +61,18 @@ class HealthState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEALTH_STATE_WARMING: _ClassVar[HealthState]
     HEALTH_STATE_HEALTHY: _ClassVar[HealthState]
     HEALTH_STATE_STALE: _ClassVar[HealthState]
+
+class ConditionKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CONDITION_KIND_UNSPECIFIED: _ClassVar[ConditionKind]
+    CONDITION_KIND_UNMEASURED: _ClassVar[ConditionKind]
+    CONDITION_KIND_HEALTHY: _ClassVar[ConditionKind]
+    CONDITION_KIND_RECOVERING: _ClassVar[ConditionKind]
+    CONDITION_KIND_STANDBY_MISSING: _ClassVar[ConditionKind]
+    CONDITION_KIND_SLOWED: _ClassVar[ConditionKind]
+    CONDITION_KIND_WARMING: _ClassVar[ConditionKind]
+    CONDITION_KIND_STALE: _ClassVar[ConditionKind]
+    CONDITION_KIND_SHUT: _ClassVar[ConditionKind]
 
 class ReportOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -87,6 +101,7 @@ REASON_PERMITS: Reason
 REASON_UNMATCHED: Reason
 REASON_LINE: Reason
 REASON_LINE_FULL: Reason
+REASON_APPROXIMATE: Reason
 BUDGET_UNIT_UNSPECIFIED: BudgetUnit
 BUDGET_UNIT_COST: BudgetUnit
 BUDGET_UNIT_BUSY_TIME: BudgetUnit
@@ -101,11 +116,21 @@ LIMIT_KIND_PROBE: LimitKind
 LIMIT_KIND_PERMITS: LimitKind
 LIMIT_KIND_LINE: LimitKind
 LIMIT_KIND_LINE_FULL: LimitKind
+LIMIT_KIND_APPROXIMATE: LimitKind
 HEALTH_STATE_UNSPECIFIED: HealthState
 HEALTH_STATE_UNMONITORED: HealthState
 HEALTH_STATE_WARMING: HealthState
 HEALTH_STATE_HEALTHY: HealthState
 HEALTH_STATE_STALE: HealthState
+CONDITION_KIND_UNSPECIFIED: ConditionKind
+CONDITION_KIND_UNMEASURED: ConditionKind
+CONDITION_KIND_HEALTHY: ConditionKind
+CONDITION_KIND_RECOVERING: ConditionKind
+CONDITION_KIND_STANDBY_MISSING: ConditionKind
+CONDITION_KIND_SLOWED: ConditionKind
+CONDITION_KIND_WARMING: ConditionKind
+CONDITION_KIND_STALE: ConditionKind
+CONDITION_KIND_SHUT: ConditionKind
 REPORT_OUTCOME_UNSPECIFIED: ReportOutcome
 REPORT_OUTCOME_SETTLED: ReportOutcome
 REPORT_OUTCOME_ALREADY_SETTLED: ReportOutcome
@@ -260,20 +285,22 @@ class ReportedDebt(_message.Message):
     def __init__(self, reported_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., reported: _Optional[float] = ..., owed_for: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class Health(_message.Message):
-    __slots__ = ("profile", "state", "speed", "pressure", "signal", "sample_age")
+    __slots__ = ("profile", "state", "speed", "pressure", "signal", "sample_age", "condition")
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SPEED_FIELD_NUMBER: _ClassVar[int]
     PRESSURE_FIELD_NUMBER: _ClassVar[int]
     SIGNAL_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_AGE_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
     profile: str
     state: HealthState
     speed: float
     pressure: float
     signal: str
     sample_age: _duration_pb2.Duration
-    def __init__(self, profile: _Optional[str] = ..., state: _Optional[_Union[HealthState, str]] = ..., speed: _Optional[float] = ..., pressure: _Optional[float] = ..., signal: _Optional[str] = ..., sample_age: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    condition: ConditionKind
+    def __init__(self, profile: _Optional[str] = ..., state: _Optional[_Union[HealthState, str]] = ..., speed: _Optional[float] = ..., pressure: _Optional[float] = ..., signal: _Optional[str] = ..., sample_age: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., condition: _Optional[_Union[ConditionKind, str]] = ...) -> None: ...
 
 class ReportRequest(_message.Message):
     __slots__ = ("reports",)
@@ -326,7 +353,7 @@ class ExplainRequest(_message.Message):
     def __init__(self, check: _Optional[_Union[CheckRequest, _Mapping]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("decision", "reject_ratio", "rules", "buckets", "matched_rules", "to_be_allowed", "lines")
+    __slots__ = ("decision", "reject_ratio", "rules", "buckets", "matched_rules", "to_be_allowed", "lines", "warnings", "last_checks")
     DECISION_FIELD_NUMBER: _ClassVar[int]
     REJECT_RATIO_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
@@ -334,6 +361,8 @@ class ExplainResponse(_message.Message):
     MATCHED_RULES_FIELD_NUMBER: _ClassVar[int]
     TO_BE_ALLOWED_FIELD_NUMBER: _ClassVar[int]
     LINES_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    LAST_CHECKS_FIELD_NUMBER: _ClassVar[int]
     decision: Decision
     reject_ratio: float
     rules: _containers.RepeatedScalarFieldContainer[str]
@@ -341,7 +370,32 @@ class ExplainResponse(_message.Message):
     matched_rules: _containers.RepeatedCompositeFieldContainer[MatchedRule]
     to_be_allowed: _containers.RepeatedScalarFieldContainer[str]
     lines: _containers.RepeatedCompositeFieldContainer[LineState]
-    def __init__(self, decision: _Optional[_Union[Decision, _Mapping]] = ..., reject_ratio: _Optional[float] = ..., rules: _Optional[_Iterable[str]] = ..., buckets: _Optional[_Iterable[_Union[BucketState, _Mapping]]] = ..., matched_rules: _Optional[_Iterable[_Union[MatchedRule, _Mapping]]] = ..., to_be_allowed: _Optional[_Iterable[str]] = ..., lines: _Optional[_Iterable[_Union[LineState, _Mapping]]] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    last_checks: _containers.RepeatedCompositeFieldContainer[LastCheck]
+    def __init__(self, decision: _Optional[_Union[Decision, _Mapping]] = ..., reject_ratio: _Optional[float] = ..., rules: _Optional[_Iterable[str]] = ..., buckets: _Optional[_Iterable[_Union[BucketState, _Mapping]]] = ..., matched_rules: _Optional[_Iterable[_Union[MatchedRule, _Mapping]]] = ..., to_be_allowed: _Optional[_Iterable[str]] = ..., lines: _Optional[_Iterable[_Union[LineState, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ..., last_checks: _Optional[_Iterable[_Union[LastCheck, _Mapping]]] = ...) -> None: ...
+
+class LastCheck(_message.Message):
+    __slots__ = ("at", "verdict", "estimated_cost", "predicted_cost", "pattern", "tags")
+    class TagsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    AT_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_COST_FIELD_NUMBER: _ClassVar[int]
+    PREDICTED_COST_FIELD_NUMBER: _ClassVar[int]
+    PATTERN_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    at: _timestamp_pb2.Timestamp
+    verdict: Verdict
+    estimated_cost: float
+    predicted_cost: float
+    pattern: str
+    tags: _containers.ScalarMap[str, str]
+    def __init__(self, at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., verdict: _Optional[_Union[Verdict, str]] = ..., estimated_cost: _Optional[float] = ..., predicted_cost: _Optional[float] = ..., pattern: _Optional[str] = ..., tags: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class LineState(_message.Message):
     __slots__ = ("waits_for", "waiting", "longest_waited", "position", "expected_turn", "cost_ahead", "priority", "unit")
