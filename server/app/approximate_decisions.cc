@@ -9,7 +9,7 @@ namespace headgate::app {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kBetweenAnswersNs = 100 * kMs;
+constexpr int64_t kBetweenAnswersNs = kMs;
 constexpr int64_t kBetweenPreparationsNs = 1000 * kMs;
 
 engine::HealthStatus StatusOf(v1::HealthState state) {

@@ -2,8 +2,8 @@
 // the store is away: what it may admit, by what it knew last of their health, and what it says.
 //
 // A target that this server measures has the health that is measured. Of another one the owner's
-// answers have told it: the last one of each profile counts, looked at every 100 ms. What was never
-// told is as the profile's on_stale says. A gate that was shut stays shut.
+// answers have told it: the last one of each profile counts, of one answer a millisecond. What was
+// never told is as the profile's on_stale says. A gate that was shut stays shut.
 //
 // Thread-safe.
 //

@@ -101,7 +101,9 @@ std::vector<std::string> ApproximateLimits::UnchargedTargets() const {
 std::vector<UnchargedCost> ApproximateLimits::TakeUncharged(const std::string& target, size_t most,
                                                             Now now) {
   const MutexLock lock(&mutex_);
-  return uncharged_.Take(target, most, now.monotonic_ns);
+  std::vector<UnchargedCost> costs = uncharged_.Take(target, most, now.monotonic_ns);
+  taken_ += costs.size();
+  return costs;
 }
 
 absl::Status ApproximateLimits::ChargeOnce(const ChargeMessage& message,
@@ -122,17 +124,19 @@ absl::Status ApproximateLimits::ChargeOnce(const ChargeMessage& message,
 void ApproximateLimits::NoteCharged(size_t buckets) {
   const MutexLock lock(&mutex_);
   stats_.charged_buckets += static_cast<int64_t>(buckets);
+  taken_ -= std::min(buckets, taken_);
 }
 
 void ApproximateLimits::NoteLost(size_t buckets) {
   const MutexLock lock(&mutex_);
   stats_.lost_buckets += static_cast<int64_t>(buckets);
+  taken_ -= std::min(buckets, taken_);
 }
 
 ApproximateStats ApproximateLimits::stats() const {
   const MutexLock lock(&mutex_);
   ApproximateStats stats = stats_;
-  stats.uncharged_buckets = static_cast<int64_t>(uncharged_.size());
+  stats.uncharged_buckets = static_cast<int64_t>(uncharged_.size() + taken_);
   return stats;
 }
 

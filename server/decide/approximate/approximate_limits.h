@@ -43,11 +43,11 @@ namespace headgate::approximate {
 // Since the start.
 struct ApproximateStats {
   int servers = 1;
-  int64_t admitted = 0;         // Checks
-  int64_t untracked = 0;        // admitted to a bucket without a counter
-  int64_t charged_buckets = 0;  // that owners were charged for, once for each time
-  int64_t lost_buckets = 0;     // that nobody could be charged for, likewise
-  int64_t uncharged_buckets = 0;
+  int64_t admitted = 0;           // Checks
+  int64_t untracked = 0;          // admitted to a bucket without a counter
+  int64_t charged_buckets = 0;    // that owners were charged for, once for each time
+  int64_t lost_buckets = 0;       // that nobody could be charged for, likewise
+  int64_t uncharged_buckets = 0;  // those that were taken to be charged, too
 };
 
 class ApproximateLimits final : public engine::ApproximateBuckets {
@@ -95,6 +95,7 @@ class ApproximateLimits final : public engine::ApproximateBuckets {
   mutable Mutex mutex_;
   HalvingCounters counters_ ABSL_GUARDED_BY(mutex_);
   UnchargedCosts uncharged_ ABSL_GUARDED_BY(mutex_);
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // buckets of which nothing was noted yet
   ApproximateStats stats_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -283,7 +283,7 @@ void ExamineAllButBuckets(Decision& decision, double dice) {
                    absl::InfiniteDuration());
     }
   }
-  if (decision.denied) DenyByViolations(decision);
+  if (decision.denied && !by_rule) DenyByViolations(decision);
 }
 
 int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns) {

@@ -2,7 +2,8 @@
 //
 // Once the store answers again, what was admitted of a target goes to whoever decides for it, this
 // server perhaps: a message at a time, 1,000 buckets in each. One that fails is sent again with its
-// number, by which an owner knows what it has charged already. What no owner has taken after a
+// number, by which an owner knows what it has charged already; only the next owner does not, where
+// the answer of the one before was lost, and may charge it twice. What no owner has taken after a
 // minute of trying, or what one refuses, is lost, and is said to be.
 //
 // Thread-safe.

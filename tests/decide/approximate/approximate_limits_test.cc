@@ -131,6 +131,11 @@ TEST_F(ApproximateLimitsTest, KeepsWhatWasAdmittedForTheOwner) {
   EXPECT_EQ(costs[0].budget, "b");
   EXPECT_EQ(costs[0].cost, 100);
   EXPECT_NEAR(costs[0].undrained, 50, 0.01);
+  // Until somebody has been charged for it, or never will be.
+  EXPECT_EQ(limits_.stats().uncharged_buckets, 1);
+  limits_.NoteLost(1);
+  EXPECT_EQ(limits_.stats().uncharged_buckets, 0);
+  EXPECT_EQ(limits_.stats().lost_buckets, 1);
 }
 
 TEST_F(ApproximateLimitsTest, TheOwnerIsChargedAsIfItHadDecided) {
@@ -211,6 +216,7 @@ PolicySpec WithRules() {
   policy.budgets[0].max_cost = 50;
   policy.rules.push_back(RuleOn("vip", "vip:etl", engine::ExemptAction{}));
   policy.rules.push_back(RuleOn("no", "bad:etl", engine::DenyAction{}));
+  policy.rules.push_back(RuleOn("none", "worse:etl", engine::RejectAction{.ratio = 1}));
   return policy;
 }
 
@@ -218,6 +224,7 @@ TEST_F(ApproximateLimitsTest, RulesAndTheLargestCostHold) {
   engine_.Install(WithRules());
   EXPECT_EQ(Check("vip:etl", 1e6).reason, Reason::kExempt);
   EXPECT_EQ(Check("bad:etl", 1).reason, Reason::kDenyRule);
+  EXPECT_EQ(Check("worse:etl", 1).reason, Reason::kRejectRatio);
   EXPECT_EQ(Check("job:etl", 51).reason, Reason::kMaxCost);
   EXPECT_EQ(Check("job:etl", 50).reason, Reason::kApproximate);
   EXPECT_EQ(Check("other", 1e6).reason, Reason::kNone);  // no rule matches
