@@ -53,6 +53,8 @@ Reason FromProto(v1::Reason reason) {
       return Reason::kLine;
     case v1::REASON_LINE_FULL:
       return Reason::kLineFull;
+    case v1::REASON_APPROXIMATE:
+      return Reason::kApproximate;
     case v1::Reason_INT_MIN_SENTINEL_DO_NOT_USE_:
     case v1::Reason_INT_MAX_SENTINEL_DO_NOT_USE_:
       break;
@@ -82,6 +84,8 @@ LimitKind FromProto(v1::LimitKind kind) {
       return LimitKind::kLine;
     case v1::LIMIT_KIND_LINE_FULL:
       return LimitKind::kLineFull;
+    case v1::LIMIT_KIND_APPROXIMATE:
+      return LimitKind::kApproximate;
     case v1::LIMIT_KIND_UNSPECIFIED:
     case v1::LimitKind_INT_MIN_SENTINEL_DO_NOT_USE_:
     case v1::LimitKind_INT_MAX_SENTINEL_DO_NOT_USE_:
@@ -178,7 +182,7 @@ v1::Reason ToProto(Reason reason) {
                                    v1::REASON_HEALTH,          v1::REASON_MAX_COST,
                                    v1::REASON_MAX_CONCURRENCY, v1::REASON_CAPACITY,
                                    v1::REASON_PERMITS,         v1::REASON_LINE,
-                                   v1::REASON_LINE_FULL};
+                                   v1::REASON_LINE_FULL,       v1::REASON_APPROXIMATE};
   const auto place = static_cast<size_t>(reason);
   return place < kReasons.size() ? kReasons[place] : v1::REASON_UNSPECIFIED;
 }
@@ -188,7 +192,8 @@ v1::LimitKind ToProto(LimitKind kind) {
                                  v1::LIMIT_KIND_RATE,     v1::LIMIT_KIND_BURST,
                                  v1::LIMIT_KIND_MAX_COST, v1::LIMIT_KIND_MAX_CONCURRENCY,
                                  v1::LIMIT_KIND_PROBE,    v1::LIMIT_KIND_PERMITS,
-                                 v1::LIMIT_KIND_LINE,     v1::LIMIT_KIND_LINE_FULL};
+                                 v1::LIMIT_KIND_LINE,     v1::LIMIT_KIND_LINE_FULL,
+                                 v1::LIMIT_KIND_APPROXIMATE};
   const auto place = static_cast<size_t>(kind);
   return place < kKinds.size() ? kKinds[place] : v1::LIMIT_KIND_UNSPECIFIED;
 }
@@ -280,6 +285,7 @@ absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
   if (decision.has_chunk_scale()) answer.chunk_scale = decision.chunk_scale();
   if (decision.has_waited()) answer.waited = FromProto(decision.waited());
   if (allowed && decision.has_lease()) answer.lease = FromProto(decision.lease());
+  answer.return_again = decision.lease().returned().error().code() == grpc::UNAVAILABLE;
   return answer;
 }
 

@@ -159,6 +159,7 @@ void LeaseRunner::Ask(Lock& lock, CheckRequest ask) {
   const int64_t now_ns = Now();
   if (answer.ok()) {
     unreachable_ = absl::OkStatus();
+    if (answer->return_again) core_->reporter().Add(*ask.lease->returned);
     holder_.OnAnswer(*answer, now_ns);
   } else {
     const bool unreachable =

@@ -21,6 +21,7 @@ proto
 common
 decide/engine       common
 decide/line         common engine
+decide/approximate  common engine
 remember/sqlite     common
 remember/throttle_log common engine line sqlite
 remember/overrides  common engine sqlite
@@ -37,8 +38,8 @@ govern/access       common engine
 govern/config       common engine health access dsn proto
 govern/tls          common config
 serve/transport     common proto
-serve/rpc           common engine line health agents access cluster config throttle_log overrides snapshot tls transport proto
-serve/peers         common proto engine access cluster transport rpc
+serve/rpc           common engine line approximate health agents access cluster config throttle_log overrides snapshot tls transport proto
+serve/peers         common proto engine approximate access cluster transport rpc
 serve/json          common proto
 serve/http          common access transport
 serve/gateway       common proto access transport rpc json http

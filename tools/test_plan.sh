@@ -30,6 +30,7 @@ access              short:2       rotating:2    -
 agent               short:65      rotating:75   -
 agents              short:2       rotating:2    -
 app                 short:2       rotating:2    -
+approximate         short:6       rotating:20   -
 cli                 short:70      rotating:180  -
 client              short:18      rotating:16   -
 cluster             short:65      rotating:50   rotating:5
@@ -55,7 +56,7 @@ rpc                 short:14      rotating:50   -
 sdk                 short:14      long:60       -
 scheduling          short:2       rotating:2    -
 security            short:30      rotating:75   -
-servers             short:260     long:100      -
+servers             short:280     long:100      -
 snapshot            short:2       rotating:2    -
 soak                short:2       long:10       -
 sqlite              short:2       rotating:2    -

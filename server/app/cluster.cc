@@ -75,8 +75,15 @@ store::TransactorOptions StoreOptionsOf(const config::ClusterSettings& settings,
 }
 
 cluster::OnStoreLoss PolicyOf(const config::ClusterSettings& settings) {
-  return settings.on_store_loss == config::OnStoreLoss::kKeep ? cluster::OnStoreLoss::kKeep
-                                                              : cluster::OnStoreLoss::kStop;
+  switch (settings.on_store_loss) {
+    case config::OnStoreLoss::kKeep:
+      return cluster::OnStoreLoss::kKeep;
+    case config::OnStoreLoss::kApproximate:
+      return cluster::OnStoreLoss::kApproximate;
+    case config::OnStoreLoss::kStop:
+      break;
+  }
+  return cluster::OnStoreLoss::kStop;
 }
 
 PeerCertificateNeeds NeedsOf(const ClusterOptions& options) {
@@ -235,8 +242,18 @@ void Cluster::Attach(const Parts& parts) {
   connections_.emplace(peers::PeerConnections::Options{
       .connect = [this](const std::string& address) { return Connect(address); },
       .addresses = [this] { return member_->Addresses(); }});
+  if (options_.settings.on_store_loss == config::OnStoreLoss::kApproximate) {
+    approximate_.emplace(ApproximateDecisions::Options{.engine = parts.engine,
+                                                       .targets = parts.targets,
+                                                       .clock = clock_,
+                                                       .incarnation = incarnation_});
+  }
   forwarder_.emplace(peers::Forwarder::Options{
-      .owners = *member_, .engine = parts.engine, .clock = clock_, .connections = *connections_});
+      .owners = *member_,
+      .engine = parts.engine,
+      .clock = clock_,
+      .connections = *connections_,
+      .approximation = approximate_.has_value() ? &*approximate_ : nullptr});
   peers_.emplace(*forwarder_, [this](const peer::v1::GivenTarget& given) {
     member_->OnTold(given.incarnation(), {given.target(), given.generation()});
   });
@@ -296,6 +313,7 @@ void Cluster::AskToKeep(const cluster::AskToKeep& ask, peers::KeepClient::Then t
 }
 
 void Cluster::SetTargets(const config::Config& config) {
+  if (approximate_.has_value()) approximate_->SetConfig(config);
   std::map<std::string, uint64_t> targets;
   for (const config::TargetSettings& target : config.targets) {
     targets.emplace(target.name, target.fingerprint);
@@ -323,6 +341,7 @@ void Cluster::Start(std::function<void()> joined) {
 
 void Cluster::NoteRound(const absl::StatusOr<cluster::RoundReply>& reply) {
   log_.Note(reply.status(), member_->View());
+  if (approximate_.has_value()) approximate_->NoteRound(reply.ok());
   if (reply.ok()) follower_->Notify(reply->overrides_revision);
 }
 
@@ -347,6 +366,7 @@ void Cluster::Stop() {
   changed_.Notify();
   if (settler_.joinable()) settler_.join();
   if (member_ == nullptr) return;
+  if (approximate_.has_value()) approximate_->NoteStop();
   member_->Leave(static_cast<cluster::OwnersListener*>(this));
   store_.Cancel();
   member_->Stop();

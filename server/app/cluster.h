@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "server/app/approximate_decisions.h"
 #include "server/app/cluster_log.h"
 #include "server/app/protected_targets.h"
 #include "server/app/store_note.h"
@@ -104,10 +105,15 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   bool HasJoined() const { return member_->HasJoined(); }
   peers::FleetClient& fleet_client() { return *fleet_client_; }
   peers::QuestionService& questions() { return *questions_; }
+  // Null: what nobody decides is held.
+  approximate::ApproximateLimits* approximate() {
+    return approximate_.has_value() ? &approximate_->limits() : nullptr;
+  }
 
   cluster::ClusterView View() const override {
     cluster::ClusterView view = member_->View();
     view.store_note = store_note_.text();
+    if (approximate_.has_value()) view.approximation = approximate_->View();
     return view;
   }
   absl::StatusOr<cluster::Offer> TryToMeasure(std::string_view target,
@@ -142,6 +148,7 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   line::WaitingLines* lines_ = nullptr;
   std::unique_ptr<States> states_;
   std::unique_ptr<membership::Member> member_;
+  std::optional<ApproximateDecisions> approximate_;
   std::optional<peers::PeerConnections> connections_;
   std::optional<peers::Forwarder> forwarder_;
   std::optional<peers::PeerService> peers_;

@@ -5,6 +5,21 @@
 #include "server/app/server_log.h"
 
 namespace headgate::app {
+namespace {
+
+const char* NameOf(config::OnStoreLoss on_store_loss) {
+  switch (on_store_loss) {
+    case config::OnStoreLoss::kKeep:
+      return "KEEP";
+    case config::OnStoreLoss::kApproximate:
+      return "APPROXIMATE";
+    case config::OnStoreLoss::kStop:
+      break;
+  }
+  return "STOP";
+}
+
+}  // namespace
 
 void ClusterLog::Note(const absl::Status& round, const cluster::ClusterView& view) {
   NoteStore(round);
@@ -17,9 +32,8 @@ void ClusterLog::Note(const absl::Status& round, const cluster::ClusterView& vie
 void ClusterLog::NoteStore(const absl::Status& round) {
   const bool was_away = std::exchange(store_is_away_, !round.ok());
   if (!round.ok() && !was_away) {
-    const bool keeps = on_store_loss_ == config::OnStoreLoss::kKeep;
     LogWarning("the store does not answer",
-               {{"why", std::string(round.message())}, {"on_store_loss", keeps ? "KEEP" : "STOP"}});
+               {{"why", std::string(round.message())}, {"on_store_loss", NameOf(on_store_loss_)}});
   } else if (round.ok() && was_away) {
     LogInfo("the store answers again");
   }

@@ -28,9 +28,12 @@ web::Readiness::View ReadinessOf(const cluster::ClusterView& view, bool has_join
   }
   if (view.store.ok() && view.states.ok()) return {State::kReady, ""};
   if (view.store.ok()) return {State::kDegraded, WithoutStates(view)};
-  const std::string away = absl::StrCat(
-      "the store has not answered for ", absl::FormatDuration(view.store_since), ": ",
-      view.store.message(), view.is_kept ? "; targets are decided for, as all servers agree" : "");
+  const char* decides = "";
+  if (view.is_kept) decides = "; targets are decided for, as all servers agree";
+  if (view.approximation.has_value()) decides = "; what has no owner is decided approximately";
+  const std::string away =
+      absl::StrCat("the store has not answered for ", absl::FormatDuration(view.store_since), ": ",
+                   view.store.message(), has_joined ? decides : "");
   return {has_joined ? State::kDegraded : State::kStarting, away};
 }
 
@@ -39,6 +42,15 @@ web::SharingFigures SharingOf(const cluster::ClusterView& view) {
                               .store_since = view.store_since,
                               .is_kept = view.is_kept,
                               .keeps_states = view.states.ok()};
+  if (view.approximation.has_value()) {
+    const cluster::ApproximationView& from = *view.approximation;
+    figures.approximation = {.is_deciding = from.is_deciding,
+                             .admitted = from.admitted,
+                             .untracked = from.untracked,
+                             .uncharged_buckets = from.uncharged_buckets,
+                             .charged_buckets = from.charged_buckets,
+                             .lost_buckets = from.lost_buckets};
+  }
   for (const cluster::ViewedMember& member : view.members) {
     figures.members += member.is_here ? 1 : 0;
   }

@@ -305,6 +305,8 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
 absl::Status Server::Listen() {
   rpc::RemoteDecider* const remote_decider = cluster_ == nullptr ? nullptr : &cluster_->forwarder();
   rpc::Fleet* const fleet = cluster_ == nullptr ? nullptr : &cluster_->fleet_client();
+  approximate::ApproximateLimits* const approximate =
+      cluster_ == nullptr ? nullptr : cluster_->approximate();
   absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server = rpc::RpcServer::Start(
       RpcOptions(config_->current()->server), {.engine = state_->engine(),
                                                .clock = clock_,
@@ -315,7 +317,8 @@ absl::Status Server::Listen() {
                                                .lines = line_,
                                                .calls = calls_,
                                                .remote_decider = remote_decider,
-                                               .fleet = fleet});
+                                               .fleet = fleet,
+                                               .approximate = approximate});
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);
   if (const std::string exposed_at = Access().exposed_at; !exposed_at.empty()) {

@@ -81,6 +81,11 @@ std::shared_ptr<WatchedTarget> Targets::Find(std::string_view target) const {
   return found == all.end() ? nullptr : *found;
 }
 
+bool Targets::Measures(std::string_view target) const {
+  const std::shared_ptr<WatchedTarget> found = Find(target);
+  return found != nullptr && found->activity() != nullptr;
+}
+
 health::HandedSample Targets::Hand(std::string_view target) const {
   const std::shared_ptr<WatchedTarget> found = Find(target);
   return found == nullptr ? health::HandedSample() : found->Hand();

@@ -58,6 +58,8 @@ class Targets final : public rpc::CheckListener {
   // takes as long as polls may. NotFound: it is not configured.
   absl::StatusOr<cluster::Offer> Try(std::string_view target) ABSL_LOCKS_EXCLUDED(shared_mutex_);
 
+  // Whether this server measures it now.
+  bool Measures(std::string_view target) const ABSL_LOCKS_EXCLUDED(mutex_);
   // What was measured of a target, for its next owner, and by its owner before.
   health::HandedSample Hand(std::string_view target) const ABSL_LOCKS_EXCLUDED(mutex_);
   void Adopt(std::string_view target, const health::HandedSample& handed)

@@ -48,5 +48,27 @@ TEST(ClusterMonitoring, AServerWhoseStatesAreNotKeptIsReadyAndDegraded) {
   EXPECT_THAT(ReadinessOf(view, true).why, HasSubstr("it decides for nothing"));
 }
 
+TEST(ClusterMonitoring, TellsOfWhatIsDecidedApproximately) {
+  cluster::ClusterView view = ViewOfOne();
+  EXPECT_THAT(MetricsOf(view), testing::Not(HasSubstr("approximate")));
+  view.store = absl::UnavailableError("away");
+  view.approximation = {.is_deciding = true,
+                        .servers = 3,
+                        .admitted = 40,
+                        .untracked = 4,
+                        .uncharged_buckets = 2,
+                        .charged_buckets = 5,
+                        .lost_buckets = 1};
+  EXPECT_THAT(MetricsOf(view),
+              AllOf(HasSubstr("headgate_decides_approximately 1\n"),
+                    HasSubstr("headgate_approximate_admitted_checks_total 40\n"),
+                    HasSubstr("headgate_approximate_untracked_checks_total 4\n"),
+                    HasSubstr("headgate_approximate_uncharged_buckets 2\n"),
+                    HasSubstr("headgate_approximate_buckets_total{outcome=\"charged\"} 5\n"),
+                    HasSubstr("headgate_approximate_buckets_total{outcome=\"lost\"} 1\n")));
+  EXPECT_THAT(ReadinessOf(view, true).why, HasSubstr("is decided approximately"));
+  EXPECT_THAT(ReadinessOf(view, false).why, testing::Not(HasSubstr("approximately")));
+}
+
 }  // namespace
 }  // namespace headgate::app

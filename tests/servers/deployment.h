@@ -64,6 +64,7 @@ struct DeploymentOptions {
   // Targets are measured, in a database beside the store, by a connection string of each server.
   bool is_measured = false;
   bool logs_to_store = false;  // all servers keep one throttle log, beside the store
+  bool serves_http = false;
   // The store is reached through a connection pooler in this mode; empty: directly.
   std::string pooler_mode = {};
 };
@@ -101,6 +102,8 @@ class Deployment {
     ReplaceFile(folder_.File("peer.key"), own.key);
     ReplaceFile(folder_.File("secret"), "0123456789abcdef0123456789abcdef");
     caller_ = authority_.Sign({.uri = {"spiffe://prod/ns/jobs/sa/backfill"}});
+    ReplaceFile(caller_file(), caller_.certificate);
+    ReplaceFile(caller_key_file(), caller_.key);
     servers_.resize(static_cast<size_t>(options_.servers));
     for (int i = 0; i < options_.servers; ++i) Start(i);
   }
@@ -115,6 +118,7 @@ class Deployment {
           .yaml = YamlOf(number),
           .stateless = true,
           .grpc_address = absl::StrCat(options_.networks ? "0.0.0.0" : "127.0.0.1", ":", port),
+          .http_address = options_.serves_http ? "127.0.0.1:0" : "off",
           .flags = {absl::StrCat("--member=", name.empty() ? NameOf(number) : name),
                     absl::StrCat("--member-address=", HostOf(number), ":", port)},
           .wrapper = options_.networks ? Networks::Wrapper() : std::vector<std::string>(),
@@ -138,6 +142,9 @@ class Deployment {
   const std::shared_ptr<grpc::Channel>& channel(int number) const {
     return channels_[static_cast<size_t>(number)];
   }
+  // Of those who call.
+  std::string caller_file() const { return folder_.File("caller.crt"); }
+  std::string caller_key_file() const { return folder_.File("caller.key"); }
   PostgresServer& store() { return cluster_->primary(); }
   PostgresCluster& stores() { return *cluster_; }
   int size() const { return static_cast<int>(servers_.size()); }

@@ -65,6 +65,7 @@ InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptio
     const PeerParts parts = options.join(*this);
     remote_decider_ = parts.remote_decider;
     fleet_ = parts.fleet;
+    approximate_ = parts.approximate;
     if (remote_decider_ != nullptr) agent_service_->Use(*remote_decider_);
     rpc_options.peers = parts.service;
     rpc_options.questions = parts.questions;
@@ -106,7 +107,8 @@ rpc::Dependencies InProcessServer::dependencies() {
           .lines = lines,
           .calls = calls_,
           .remote_decider = remote_decider_,
-          .fleet = fleet_};
+          .fleet = fleet_,
+          .approximate = approximate_};
 }
 
 void InProcessServer::Stop() {

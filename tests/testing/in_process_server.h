@@ -73,6 +73,7 @@ struct PeerParts {
   rpc::RemoteDecider* remote_decider = nullptr;
   rpc::ApiService* service = nullptr;
   rpc::Fleet* fleet = nullptr;
+  approximate::ApproximateLimits* approximate = nullptr;
   rpc::PeerQuestions* questions = nullptr;
   cluster::Control* control = nullptr;
 };
@@ -168,6 +169,7 @@ class InProcessServer {
   std::unique_ptr<rpc::RpcServer> server_;
   rpc::RemoteDecider* remote_decider_ = nullptr;  // null: the server is alone
   rpc::Fleet* fleet_ = nullptr;                   // likewise
+  approximate::ApproximateLimits* approximate_ = nullptr;
   std::optional<gateway::Gateway> gateway_;
   std::unique_ptr<http::HttpServer> http_;  // null: the API is there over gRPC alone
 

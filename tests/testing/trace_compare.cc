@@ -15,13 +15,14 @@ namespace {
 using engine::Limit;
 using engine::Violation;
 
-constexpr std::array<const char*, 10> kLimits = {"rule",     "health",          "rate",  "burst",
-                                                 "max_cost", "max_concurrency", "probe", "permits",
-                                                 "line",     "line_full"};
-static_assert(kLimits.size() == static_cast<size_t>(Limit::kLineFull) + 1);
-constexpr std::array<const char*, 12> kReasons = {
-    "none",     "exempt",  "deny rule", "reject ratio", "health",   "max cost", "max concurrency",
-    "capacity", "permits", "unmatched", "line",         "line full"};
+constexpr std::array<const char*, 11> kLimits = {
+    "rule",  "health",  "rate", "burst",     "max_cost",   "max_concurrency",
+    "probe", "permits", "line", "line_full", "approximate"};
+static_assert(kLimits.size() == static_cast<size_t>(Limit::kApproximate) + 1);
+constexpr std::array<const char*, 13> kReasons = {
+    "none",     "exempt",          "deny rule",  "reject ratio", "health",
+    "max cost", "max concurrency", "capacity",   "permits",      "unmatched",
+    "line",     "line full",       "approximate"};
 
 std::string Exact(double value) { return absl::StrFormat("%.17g", value); }
 

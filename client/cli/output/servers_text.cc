@@ -167,6 +167,12 @@ std::string ServersText(const v1::ClusterStatus& cluster, Colours colours) {
                     " decides for nothing once its leases have ended, without the agreement of ",
                     Escaped(absl::StrJoin(cluster.not_agreeing(), ", ")), "\n");
   }
+  if (cluster.has_approximate()) {
+    absl::StrAppend(&text, Escaped(cluster.server()), " decides ",
+                    Painted("approximately", Paint::kWarn, colours),
+                    " for what has no owner that it can reach: 1/", cluster.approximate().servers(),
+                    " of each rate\n");
+  }
   absl::StrAppend(&text, Members(cluster).Text(colours));
   const Table targets = Targets(cluster);
   if (!targets.empty()) absl::StrAppend(&text, "\n", targets.Text(colours));

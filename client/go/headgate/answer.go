@@ -33,6 +33,7 @@ const (
 	ReasonPermits        = headgatev1.Reason_REASON_PERMITS
 	ReasonLine           = headgatev1.Reason_REASON_LINE
 	ReasonLineFull       = headgatev1.Reason_REASON_LINE_FULL
+	ReasonApproximate    = headgatev1.Reason_REASON_APPROXIMATE
 )
 
 // What became of a report.

@@ -40,10 +40,11 @@ enum class Reason {
   kMaxCost,
   kMaxConcurrency,
   kCapacity,
-  kPermits,   // the caller has its share of the server's permits
-  kLine,      // others wait, and are before it
-  kLineFull,  // it would have waited, but too many wait already
-  kUnknown,   // of a server newer than this client
+  kPermits,      // the caller has its share of the server's permits
+  kLine,         // others wait, and are before it
+  kLineFull,     // it would have waited, but too many wait already
+  kApproximate,  // nobody decides: one server did so alone; of what is allowed, too
+  kUnknown,      // of a server newer than this client
 };
 
 enum class LimitKind {
@@ -57,6 +58,7 @@ enum class LimitKind {
   kPermits,
   kLine,
   kLineFull,
+  kApproximate,
   kUnknown,  // of a server newer than this client
 };
 
@@ -199,6 +201,8 @@ struct Answer {
   // How long this Check waited in the server. Absent: it was answered at once.
   std::optional<absl::Duration> waited = {};
   std::optional<GrantedLease> lease = {};  // where one was asked for and granted
+  // The lease that came back with it could not be taken just now: it has to be reported.
+  bool return_again = false;
   bool local = false;  // Headgate was unreachable: this is what OnUnreachable says
 
   bool allowed() const { return verdict == Verdict::kAllowed; }

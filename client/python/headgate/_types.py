@@ -35,6 +35,7 @@ class Reason(enum.Enum):
     PERMITS = 8  # the caller has its share of the server's permits
     LINE = 10  # others wait, and are before it
     LINE_FULL = 11  # it would have waited, but too many wait already
+    APPROXIMATE = 12  # nobody decides: one server did so alone; of what is allowed, too
     UNKNOWN = -1  # of a server newer than this package
 
 
@@ -49,6 +50,7 @@ class LimitKind(enum.Enum):
     PERMITS = 8
     LINE = 9
     LINE_FULL = 10
+    APPROXIMATE = 11
     UNKNOWN = -1  # of a server newer than this package
 
 

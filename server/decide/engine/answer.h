@@ -71,6 +71,9 @@ enum class Reason : uint8_t {
   kUnmatched,
   kLine,      // others are before it
   kLineFull,  // too many wait already; the line's own answer, not the engine's
+  // Nobody decides, and it was decided without the buckets (approximate_checks.h); of what is
+  // allowed, too.
+  kApproximate,
 };
 
 enum class Limit : uint8_t {
@@ -84,6 +87,7 @@ enum class Limit : uint8_t {
   kPermits,
   kLine,
   kLineFull,
+  kApproximate,
 };
 
 // A Report that left a bucket with more debt than its burst.

@@ -86,6 +86,7 @@ std::string DescribeZero(const Policy& policy, const Violation& violation) {
     case Limit::kPermits:
     case Limit::kLine:
     case Limit::kLineFull:
+    case Limit::kApproximate:
       break;
   }
   return "";
@@ -122,6 +123,22 @@ std::string DescribeProbe(const Policy& policy, const Probe& probe) {
       "Allowed as a probe, to be measured: ", Amount(Grouped(probe.predicted), unit),
       " is predicted", FromReports(probe.learnt_from), ", and budget '", budget.name,
       "' never admits more than ", Amount(Grouped(probe.most), unit), ".");
+}
+
+// Nobody decides for the target, and this server does what it may alone.
+std::string DescribeApproximate(const Policy& policy, const Violation& violation) {
+  const BudgetSpec& budget = policy.budget_specs[violation.budget];
+  const std::string name = BudgetName(policy, violation);
+  if (budget.max_concurrency.has_value()) {
+    return absl::StrCat(name, ", whose permits cannot be counted for its max_concurrency while ",
+                        "nobody decides for the target");
+  }
+  if (violation.limit_value == 0 && IsAuto(budget)) {
+    return absl::StrCat(name, ", whose rate is not known here while nobody decides for the target");
+  }
+  return absl::StrCat(name, ", approximately: this server may admit ",
+                      Amount(Number(violation.limit_value), violation.unit),
+                      " a second by itself while nobody decides for the target");
 }
 
 std::string Describe(const Policy& policy, const Violation& violation, Reason reason) {
@@ -175,6 +192,8 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
     case Limit::kLineFull:
       return absl::StrCat("the line: ", Number(violation.observed), " Checks wait already of ",
                           Number(violation.limit_value), " that may");
+    case Limit::kApproximate:
+      return DescribeApproximate(policy, violation);
   }
   return "";
 }
@@ -207,8 +226,13 @@ std::string CheckAnswer::Sentence() const {
   if (verdict == Verdict::kAllowed) {
     if (reason == Reason::kExempt) return "Allowed: exempt by a rule.";
     if (probe) return DescribeProbe(*policy, probe);
+    const bool approximate = reason == Reason::kApproximate;
+    if (violations.empty() && approximate) {
+      return "Allowed approximately: nobody who decides for the target can be reached.";
+    }
     if (violations.empty()) return unmatched ? "Allowed: no rule matches." : "Allowed.";
-    return absl::StrCat("Allowed, but would have been denied by ",
+    return absl::StrCat("Allowed", approximate ? " approximately" : "",
+                        ", but would have been denied by ",
                         Describe(*policy, violations[0], reason), ".");
   }
   std::string by = "Denied";

@@ -98,6 +98,8 @@ Reason StageOf(Limit limit) {
       return Reason::kLine;
     case Limit::kLineFull:
       return Reason::kLineFull;
+    case Limit::kApproximate:
+      return Reason::kApproximate;
     case Limit::kRate:
     case Limit::kBurst:
     case Limit::kProbe:

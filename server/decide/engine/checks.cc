@@ -1,6 +1,5 @@
 #include "server/decide/engine/checks.h"
 
-#include "absl/strings/str_cat.h"
 #include "server/decide/engine/charging.h"
 #include "server/decide/engine/lease_grant.h"
 #include "server/decide/engine/limits.h"
@@ -9,7 +8,6 @@
 namespace headgate::engine {
 namespace {
 
-constexpr size_t kMaxRequestIdBytes = 128;
 constexpr double kNoDice = 1;
 
 // An optional is two stores and, copied, one load that has to wait for both.
@@ -64,10 +62,7 @@ inline absl::Status Checks::TryCheck(const CheckRequest& request, Subject& subje
 }
 
 absl::Status Checks::CheckOnce(const CheckRequest& request, Subject& subject, CheckAnswer& answer) {
-  if (request.request_id.size() > kMaxRequestIdBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("request_id: has ", request.request_id.size(),
-                                                   " bytes; at most ", kMaxRequestIdBytes));
-  }
+  if (absl::Status valid = ValidateRequestId(request.request_id); !valid.ok()) return valid;
   const uint64_t request_key = core_.RequestKeyOf(subject.resolved.subject_key, request);
   absl::Status status = core_.requests.Once(request_key, subject.now.monotonic_ns, answer,
                                             [&] { return Decide(request, subject, answer); });

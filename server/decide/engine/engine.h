@@ -44,6 +44,7 @@
 #include "absl/types/span.h"
 #include "common/clock.h"
 #include "server/decide/engine/answer.h"
+#include "server/decide/engine/approximate_checks.h"
 #include "server/decide/engine/budget_view.h"
 #include "server/decide/engine/checks.h"
 #include "server/decide/engine/engine_controls.h"
@@ -98,6 +99,16 @@ class Engine {
   void CheckBatch(absl::Span<const CheckRequest> requests, Now now, absl::Span<CheckAnswer> answers,
                   absl::Span<absl::Status> statuses) {
     checks_.CheckBatch({requests, answers, statuses}, now);
+  }
+  // The same where nobody who knows the buckets can be asked, and what was admitted so:
+  // approximate_checks.h.
+  absl::Status CheckApproximately(const ApproximateChecks::Asked& asked, Now now,
+                                  CheckAnswer& answer) {
+    return ApproximateChecks(core_).Check(asked, now, answer);
+  }
+  absl::StatusOr<int> ChargeApproximately(std::string_view target,
+                                          absl::Span<const ApproximateCharge> charges, Now now) {
+    return ApproximateChecks(core_).Charge(target, charges, now);
   }
   // What Check would answer, and why: explanations.h.
   absl::StatusOr<Explanation> Explain(const CheckRequest& request, Now now,

@@ -2,6 +2,7 @@
 //
 //   policy_install.h   which policy is in force
 //   checks.h           may this work be done now
+//   approximate_checks.h  the same, where nobody who knows the buckets can be asked
 //   explanations.h     what would be answered, and why
 //   settlements.h      what a Report settles, and what an answer that got lost gives back
 //   learnt_costs.h     what was learnt of costs, listed and forgotten

@@ -52,7 +52,8 @@ CauseView PieceSubject::CauseOf(const PieceOutcome& outcome) const {
     cause.outcome = CheckOutcome::kWouldBeDenied;
     cause.reason = StageOf(outcome.limit);
   } else {
-    cause.reason = lets_through;
+    const bool is_approximate = outcome.reason == Reason::kApproximate;
+    cause.reason = is_approximate ? outcome.reason : lets_through;
   }
   return cause;
 }

@@ -26,7 +26,7 @@ struct EngineCore;
 // What became of some pieces, as their holder says it.
 struct PieceOutcome {
   Verdict verdict = Verdict::kAllowed;
-  Reason reason = Reason::kNone;  // of those that were refused
+  Reason reason = Reason::kNone;  // of those that were refused, or kApproximate
   Limit limit = Limit::kRule;
   bool has_limit = false;  // something objected
   std::string_view budget = {};

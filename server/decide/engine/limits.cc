@@ -255,6 +255,38 @@ Outcome ExamineLimits(Decision& decision, double dice) {
   return Outcome::kDecided;
 }
 
+void ExamineAllButBuckets(Decision& decision, double dice) {
+  BeginAnswer(decision);
+  const bool by_rule = !decision.resolved.match.only_charges && ExamineRules(decision, dice);
+  const bool budgets_gate = !by_rule && !ExamineOwnGates(decision);
+  for (Candidate& candidate : decision.Candidates()) {
+    const Budget& budget = *candidate.budget;
+    candidate.skip = by_rule || (budget.ledger == nullptr && !budget.limits_more);
+    if (by_rule) continue;
+    if (budgets_gate) {
+      const bool shut = ExamineGate(
+          decision, {.profile = budget.profile, .budget = budget.spec, .warn = budget.warn});
+      candidate.skip |= shut && budget.warn;
+    }
+    candidate.cost = std::min(candidate.cost, budget.max_charged);
+    if (budget.ledger != nullptr) {
+      candidate.cost_ns = budget.FittedNs(Ledger::ToNs(candidate.cost, budget.ns_per_unit));
+    }
+    if (budget.blocked.has_value()) {
+      ViolateLimit(decision, candidate, *budget.blocked, {candidate.cost, 0},
+                   absl::InfiniteDuration());
+    } else if (!budget.AllowsCost(candidate.cost)) {
+      ViolateLimit(decision, candidate, Limit::kMaxCost, {candidate.cost, budget.max_cost},
+                   absl::InfiniteDuration());
+    } else if (budget.ledger != nullptr && candidate.cost_ns > budget.burst_ns) {
+      ViolateLimit(decision, candidate, Limit::kBurst,
+                   {candidate.cost, budget.ledger->ToUnits(budget.burst_ns)},
+                   absl::InfiniteDuration());
+    }
+  }
+  if (decision.denied && !by_rule) DenyByViolations(decision);
+}
+
 int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns) {
   const uint64_t key = ConcurrencyKeyOf(budget, tag);
   const uint32_t cell = tables.concurrency.Find(key);

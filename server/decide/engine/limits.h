@@ -19,6 +19,10 @@ namespace headgate::engine {
 // `dice` in [0, 1): the Check is rejected where it is below a rule's ratio; 1 never rejects.
 Outcome ExamineLimits(Decision& decision, double dice);
 
+// The same, but for what buckets know: debts, permits, and what auto budgets found. A candidate
+// that nothing more can refuse is skipped, and so is one that is refused already.
+void ExamineAllButBuckets(Decision& decision, double dice);
+
 // How many permits of a budget may be out at once: what its configuration says, or less where its
 // controller says so. The budget limits them.
 inline int64_t MostPermitsOf(const Budget& budget) {

@@ -84,6 +84,13 @@ uint64_t BucketTagOf(const Budget& budget, const Identity& identity, absl::Span<
   return budget.split == SplitKind::kTag ? TagValueTag(budget, tags, seed) : Ledger::kSingleTag;
 }
 
+absl::Status ValidateRequestId(std::string_view request_id) {
+  constexpr size_t kMaxRequestIdBytes = 128;
+  if (request_id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("request_id: has ", request_id.size(), " bytes; at most ", kMaxRequestIdBytes));
+}
+
 absl::Status CostError(const char* field, double cost) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, ": must be a finite number from 0 to ", kMaxAmount, "; it is ", cost));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "common/clock.h"
@@ -87,6 +88,9 @@ inline absl::Status ValidateCost(const char* field, double cost) {
     return absl::OkStatus();
   return CostError(field, cost);
 }
+
+// Ok, or InvalidArgument.
+absl::Status ValidateRequestId(std::string_view request_id);
 
 // The tag of the bucket that a budget uses for this identity and these tags.
 uint64_t BucketTagOf(const Budget& budget, const Identity& identity, absl::Span<const Tag> tags,

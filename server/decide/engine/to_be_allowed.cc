@@ -200,6 +200,7 @@ std::string About(const Violation& violation, const Explanation& explanation) {
     case Limit::kRule:
     case Limit::kHealth:
     case Limit::kPermits:
+    case Limit::kApproximate:  // which is never explained
       break;
   }
   return "";

@@ -127,7 +127,7 @@ void DenyByRule(Decision& decision, double dice) {
 }
 
 void DenyByViolations(Decision& decision) {
-  Reason reason = Reason::kLineFull;
+  Reason reason = Reason::kApproximate;
   for (const Violation& violation : decision.answer.violations) {
     if (!violation.warn) reason = std::min(reason, StageOf(violation.limit));  // stages in order
   }

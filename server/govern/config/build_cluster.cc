@@ -19,6 +19,12 @@ bool IsAlternativeName(const std::string& name) {
   return false;
 }
 
+OnStoreLoss OnStoreLossOf(v1::OnStoreLoss on_store_loss) {
+  if (on_store_loss == v1::ON_STORE_LOSS_KEEP) return OnStoreLoss::kKeep;
+  if (on_store_loss == v1::ON_STORE_LOSS_APPROXIMATE) return OnStoreLoss::kApproximate;
+  return OnStoreLoss::kStop;
+}
+
 }  // namespace
 
 void Builder::BuildCluster() {
@@ -51,8 +57,7 @@ void Builder::BuildCluster() {
     to.lease = findings.InRange(from, Proto::kLeaseFieldNumber, from.lease(), absl::Seconds(1),
                                 absl::Minutes(1));
   }
-  to.on_store_loss =
-      from.on_store_loss() == v1::ON_STORE_LOSS_KEEP ? OnStoreLoss::kKeep : OnStoreLoss::kStop;
+  to.on_store_loss = OnStoreLossOf(from.on_store_loss());
   if (!positions().Given(proto.tls(), v1::Tls::kClientCaFileFieldNumber)) {
     findings.Say(
         from, "cluster needs tls with a client_ca_file: servers prove to each other who they are");

@@ -107,7 +107,7 @@ struct ThrottleLogSettings {
   friend bool operator==(const ThrottleLogSettings&, const ThrottleLogSettings&) = default;
 };
 
-enum class OnStoreLoss : uint8_t { kStop, kKeep };
+enum class OnStoreLoss : uint8_t { kStop, kKeep, kApproximate };
 
 // Several servers that share the targets.
 struct ClusterSettings {

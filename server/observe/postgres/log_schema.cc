@@ -66,9 +66,10 @@ CREATE OR REPLACE VIEW headgate_log.log AS
 SELECT at, make_interval(secs => step_s) AS step, identity, target, folded,
   (ARRAY['allowed', 'would_be_denied', 'denied', 'waited'])[outcome + 1] AS outcome,
   (ARRAY['none', 'exempt', 'deny_rule', 'reject_ratio', 'health', 'max_cost', 'max_concurrency',
-         'capacity', 'permits', 'unmatched', 'line', 'line_full'])[reason + 1] AS reason,
+         'capacity', 'permits', 'unmatched', 'line', 'line_full',
+         'approximate'])[reason + 1] AS reason,
   (ARRAY['rule', 'health', 'rate', 'burst', 'max_cost', 'max_concurrency',
-         'probe', 'permits', 'line', 'line_full'])[limit_kind + 1] AS limit_kind,
+         'probe', 'permits', 'line', 'line_full', 'approximate'])[limit_kind + 1] AS limit_kind,
   budget, rule, signal, checks, cost, peak, threshold, server,
   began, admitted, denied, gone, make_interval(secs => waited_us / 1e6) AS waited,
   make_interval(secs => held_us / 1e6) AS held, make_interval(secs => longest_us / 1e6) AS longest,
@@ -83,7 +84,7 @@ COMMENT ON VIEW headgate_log.log IS
 // columns are the same, so that this is no other version of the schema.
 constexpr char kViewIsOld[] = R"sql(
 SELECT FROM pg_class WHERE oid = to_regclass('headgate_log.log') AND pg_has_role(relowner, 'USAGE')
-  AND pg_get_viewdef(oid) NOT LIKE '%''waited''%')sql";
+  AND pg_get_viewdef(oid) NOT LIKE '%''approximate''%')sql";
 
 // From version 1, which knew no servers.
 constexpr char kToVersion2[] = R"sql(

@@ -71,6 +71,7 @@ std::string LimitOf(const Cause& cause, const Counts& counts) {
     case engine::Limit::kPermits:
     case engine::Limit::kLine:
     case engine::Limit::kLineFull:
+    case engine::Limit::kApproximate:
       break;
   }
   return "";
@@ -194,6 +195,8 @@ std::string Describe(const CauseCount& count) {
     case engine::Reason::kLineFull:
       return absl::StrCat("line: ", Number(counts.peak), " Checks were waiting of ",
                           Number(counts.limit), " that may");
+    case engine::Reason::kApproximate:
+      return absl::StrCat("budget '", cause.budget, "', approximately: nobody decided");
     case engine::Reason::kNone:
     case engine::Reason::kExempt:
     case engine::Reason::kUnmatched:

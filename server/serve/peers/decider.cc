@@ -3,6 +3,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "server/serve/peers/forwarded_evidence.h"
 #include "server/serve/rpc/errors.h"
@@ -102,6 +103,9 @@ bool Decider::Decide(const ForwardedCall& call, ForwardedAnswer& answer, Forward
       return DecideAs<ReportResponse>(answer, parking, [&](auto& response, auto& mine) {
         return thread_->Report(evidence, call.report(), response, mine);
       });
+    case ForwardedCall::kCharges:
+      Charge(call.charges(), answer);
+      return true;
     case ForwardedCall::CALL_NOT_SET:
       break;
   }
@@ -109,6 +113,45 @@ bool Decider::Decide(const ForwardedCall& call, ForwardedAnswer& answer, Forward
                               "a newer peer forwards what this server does not know"),
            answer);
   return true;
+}
+
+void Decider::DecideApproximately(const ForwardedCall& call, ForwardedAnswer& answer) {
+  const ForwardedEvidence evidence(call.caller(), call.peer());
+  const grpc::Status status =
+      call.has_check()
+          ? thread_->CheckApproximately(evidence, call.check(), *answer.mutable_check())
+          : thread_->BatchCheckApproximately(evidence, call.batch().checks(),
+                                             *answer.mutable_batch());
+  if (!status.ok()) SetError(status, answer);
+}
+
+void Decider::Charge(const peer::v1::ApproximateCharges& charges, ForwardedAnswer& answer) {
+  if (api_.approximate() == nullptr) {
+    SetError(transport::Failure(absl::StatusCode::kFailedPrecondition, "NOT_APPROXIMATE",
+                                "this server's on_store_loss is not APPROXIMATE"),
+             answer);
+    return;
+  }
+  std::vector<engine::ApproximateCharge> all;
+  for (const peer::v1::ApproximateCharge& charge : charges.charges()) {
+    all.push_back({.budget = charge.budget(),
+                   .bucket = charge.bucket(),
+                   .cost = charge.cost(),
+                   .undrained = charge.undrained(),
+                   .since = absl::Seconds(charge.since().seconds()) +
+                            absl::Nanoseconds(charge.since().nanos())});
+  }
+  absl::Status charged = api_.approximate()->ChargeOnce(
+      {charges.target(), charges.incarnation(), charges.number()}, [&]() -> absl::Status {
+        return api_.engine()
+            .ChargeApproximately(charges.target(), all, api_.clock().Read())
+            .status();
+      });
+  if (charged.ok()) {
+    answer.set_charged(true);
+  } else {
+    SetError(rpc::ToGrpcStatus(charged, {}), answer);
+  }
 }
 
 }  // namespace headgate::peers

@@ -27,12 +27,18 @@ using ForwardParking = transport::Parking<ForwardedAnswer>;
 class Decider {
  public:
   // The API outlives this.
-  explicit Decider(const rpc::Api& api) : thread_(api.AddThreadForPeers()) {}
+  explicit Decider(const rpc::Api& api) : api_(api), thread_(api.AddThreadForPeers()) {}
 
   // False: it is parked. `answer` is overwritten.
   bool Decide(const ForwardedCall& call, ForwardedAnswer& answer, ForwardParking& parking);
+  // A Check or a batch of a target that nobody decides for, where the API has ApproximateLimits.
+  void DecideApproximately(const ForwardedCall& call, ForwardedAnswer& answer);
 
  private:
+  // What another server admitted so, or this one.
+  void Charge(const peer::v1::ApproximateCharges& charges, ForwardedAnswer& answer);
+
+  const rpc::Api& api_;
   const std::unique_ptr<rpc::ServingThread> thread_;
 };
 

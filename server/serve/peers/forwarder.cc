@@ -249,7 +249,8 @@ grpc::Status Forwarder::Forward(Destination to, bool waits, ForwardedCall reques
   if (to_one) until_ns = std::min(until_ns, now_ns + kLongestHoldForOneNs);
   call->SetUntil(until_ns);
   if (left_ns == INT64_MAX) call->SetEndless();
-  if (!Route(call)) Hold(std::move(call));
+  if (options_.approximation != nullptr && !to_one) call->SetListener(this);
+  if (!Route(call) && !DecideApproximately(call)) Hold(std::move(call));
   return grpc::Status();
 }
 
@@ -309,7 +310,9 @@ void Forwarder::Hold(std::shared_ptr<OutgoingCall> call) {
 
 void Forwarder::OnReturned(Calls calls) {
   returned_.fetch_add(static_cast<int64_t>(calls.size()), std::memory_order_relaxed);
-  for (std::shared_ptr<OutgoingCall>& call : calls) Hold(std::move(call));
+  for (std::shared_ptr<OutgoingCall>& call : calls) {
+    if (!DecideApproximately(call)) Hold(std::move(call));
+  }
 }
 
 void Forwarder::RouteHeld() {
@@ -325,7 +328,7 @@ void Forwarder::RouteHeld() {
     if (call->gone()) continue;
     if (call->until_ns() <= now_ns) {
       call->Fail(NoOwner());
-    } else if (!Route(call)) {
+    } else if (!Route(call) && !DecideApproximately(call)) {
       left.push_back(std::move(call));
     }
   }
@@ -352,7 +355,7 @@ std::shared_ptr<ForwardStream> Forwarder::StreamTo(const std::string& address) {
 
 void Forwarder::Tick() {
   // Nobody who hands a target over, or asks for one that was, waits for a handshake.
-  if (++ticks_ % kTicksBetweenRefreshes == 1) options_.connections.FollowMembership();
+  if (++ticks_ % kTicksBetweenRefreshes == 1) Refresh();
   for (const auto& stream : options_.connections.Streams()) stream->OnTick();
   RouteHeld();
 }

@@ -2,8 +2,9 @@
 //
 // A call goes to the owner of its target. While nobody owns that, or the owner cannot be reached,
 // the call is held: it needs no thread, and goes on within 20 ms when there is an owner, or ends
-// with UNAVAILABLE when its caller has no time left. What all calls that are held or under way take
-// is bounded.
+// with UNAVAILABLE when its caller has no time left. Where `approximation` is given and the store
+// is away too, a Check is not held but decided here, approximately. What all calls that are held or
+// under way take is bounded.
 //
 // The caller is told who the owner is, in the metadata kOwnerKey of the answer: "ADDRESS TARGET",
 // the target as the request had it. Whoever asks there saves the way through this server.
@@ -33,6 +34,8 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/decide/engine/engine.h"
+#include "server/serve/peers/approximation.h"
+#include "server/serve/peers/charge_sender.h"
 #include "server/serve/peers/decider.h"
 #include "server/serve/peers/forward_stream.h"
 #include "server/serve/peers/outgoing_call.h"
@@ -53,7 +56,9 @@ inline constexpr int64_t kMaxForwardedBytes = int64_t{64} << 20;
 // to another.
 grpc::Status OwnerIsChanging();
 
-class Forwarder final : public rpc::RemoteDecider, private ForwardStreamListener {
+class Forwarder final : public rpc::RemoteDecider,
+                        private ForwardStreamListener,
+                        private AnswerListener {
  public:
   // All outlive the forwarder.
   struct Options {
@@ -61,11 +66,13 @@ class Forwarder final : public rpc::RemoteDecider, private ForwardStreamListener
     engine::Engine& engine;  // knows what the targets are
     Clock& clock;
     PeerConnections& connections;  // whose streams this opens, and closes
+    // What nobody decides while the store is away is decided approximately; null: it is held.
+    Approximation* approximation = nullptr;
     // For how long a call is held whose caller has set no deadline.
     absl::Duration longest_hold = absl::Seconds(30);
   };
 
-  explicit Forwarder(const Options& options) : options_(options) {}
+  explicit Forwarder(const Options& options);
 
   // What is held while this server becomes the owner is decided by this. Once, before Open.
   void Use(const rpc::Api& api);
@@ -97,6 +104,7 @@ class Forwarder final : public rpc::RemoteDecider, private ForwardStreamListener
 
  private:
   class Ticks;
+  class ChargeCall;
   using Held = std::deque<std::shared_ptr<OutgoingCall>>;
 
   void OnOpen() override { RouteHeld(); }
@@ -114,6 +122,11 @@ class Forwarder final : public rpc::RemoteDecider, private ForwardStreamListener
   // To the owner; false: it cannot go there now.
   bool Route(const std::shared_ptr<OutgoingCall>& call) ABSL_LOCKS_EXCLUDED(mutex_);
   void Hold(std::shared_ptr<OutgoingCall> call) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Answers a Check that cannot go to an owner, where that is to be done. False: it is held.
+  bool DecideApproximately(const std::shared_ptr<OutgoingCall>& call)
+      ABSL_LOCKS_EXCLUDED(here_mutex_);
+  void OnAnswer(const std::string& target, const ForwardedAnswer& answer) override;
+  void SendCharges(peer::v1::ApproximateCharges charges) ABSL_LOCKS_EXCLUDED(mutex_);
   void RouteHeld() ABSL_LOCKS_EXCLUDED(mutex_);
   // It is at work: somebody routes what is held, or ends it.
   bool MayHold() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -123,6 +136,8 @@ class Forwarder final : public rpc::RemoteDecider, private ForwardStreamListener
   std::shared_ptr<ForwardStream> StreamTo(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
   // Fifty times a second: whose time is up, and who may go on.
   void Tick();
+  // Twice a second.
+  void Refresh();
   void EndLoop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
@@ -134,7 +149,8 @@ class Forwarder final : public rpc::RemoteDecider, private ForwardStreamListener
   transport::ServingLoop* loop_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: not yet, or no longer
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Held held_ ABSL_GUARDED_BY(mutex_);
-  int64_t ticks_ = 0;  // of the loop's thread
+  int64_t ticks_ = 0;                    // of the loop's thread
+  std::optional<ChargeSender> charges_;  // of who approximates
 };
 
 }  // namespace headgate::peers

@@ -41,6 +41,13 @@ struct Destination {
   std::string address = {};  // empty: to the owner
 };
 
+// Is told what owners answer. Thread-safe.
+class AnswerListener {
+ public:
+  virtual ~AnswerListener() = default;
+  virtual void OnAnswer(const std::string& target, const ForwardedAnswer& answer) = 0;
+};
+
 class OutgoingCall : public transport::ParkListener {
  public:
   // What gRPC has for a parked call, nearly all of what one takes.
@@ -70,6 +77,9 @@ class OutgoingCall : public transport::ParkListener {
   // Whether its caller has ended. relaxed: it saves work.
   bool gone() const { return gone_.load(std::memory_order_relaxed); }
 
+  // Before it is sent. The listener outlives it.
+  void SetListener(AnswerListener* listener) { answers_ = listener; }
+
   // It is sent in a message of this number, where it may wait. False: its caller is gone already.
   bool SetSent(std::shared_ptr<CallerEndListener> end, uint64_t number)
       ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -88,6 +98,7 @@ class OutgoingCall : public transport::ParkListener {
   // What the owner says.
   void Take(ForwardedAnswer& answer) {
     if (answer.has_error()) return Fail(StatusOf(answer.error()));
+    if (answers_ != nullptr) answers_->OnAnswer(to_.target, answer);
     if (!SendResponse(answer)) Tell(false);
   }
   // Whatever the owner may say is too late from then on.
@@ -131,6 +142,7 @@ class OutgoingCall : public transport::ParkListener {
   const bool waits_;
   const size_t request_bytes_;
   std::atomic<int64_t>& taken_;
+  AnswerListener* answers_ = nullptr;  // null: nobody wants to know
   int64_t until_ns_ = INT64_MAX;
   bool endless_ = false;
   std::atomic<bool> gone_ = false;  // the caller has ended; changed under the lock

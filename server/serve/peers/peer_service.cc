@@ -179,6 +179,7 @@ bool PeerService::DecidesAllHere(const ForwardedCall& call) {
   if (call.has_batch() && call.batch().checks_size() > 0) {
     return forwarder_.DecidesHere(call.batch().checks(0).target());
   }
+  if (call.has_charges()) return forwarder_.DecidesHere(call.charges().target());
   return true;
 }
 

@@ -45,6 +45,9 @@ class Api {
     return std::make_unique<ServingThread>(on, waiting_);
   }
   access::AccessControl& access() const { return on_.access; }
+  engine::Engine& engine() const { return on_.engine; }
+  // See Dependencies.
+  approximate::ApproximateLimits* approximate() const { return on_.approximate; }
   // Whether whoever calls is known.
   grpc::Status MayCall(const access::Evidence& call) const {
     access::Asker asker;

@@ -33,6 +33,7 @@ static_assert(v1::REASON_PERMITS == static_cast<int>(engine::Reason::kPermits));
 static_assert(v1::REASON_UNMATCHED == static_cast<int>(engine::Reason::kUnmatched));
 static_assert(v1::REASON_LINE == static_cast<int>(engine::Reason::kLine));
 static_assert(v1::REASON_LINE_FULL == static_cast<int>(engine::Reason::kLineFull));
+static_assert(v1::REASON_APPROXIMATE == static_cast<int>(engine::Reason::kApproximate));
 
 constexpr int kFromLimit = 1;
 static_assert(v1::LIMIT_KIND_RULE == static_cast<int>(engine::Limit::kRule) + kFromLimit);
@@ -46,6 +47,8 @@ static_assert(v1::LIMIT_KIND_PROBE == static_cast<int>(engine::Limit::kProbe) + 
 static_assert(v1::LIMIT_KIND_PERMITS == static_cast<int>(engine::Limit::kPermits) + kFromLimit);
 static_assert(v1::LIMIT_KIND_LINE == static_cast<int>(engine::Limit::kLine) + kFromLimit);
 static_assert(v1::LIMIT_KIND_LINE_FULL == static_cast<int>(engine::Limit::kLineFull) + kFromLimit);
+static_assert(v1::LIMIT_KIND_APPROXIMATE ==
+              static_cast<int>(engine::Limit::kApproximate) + kFromLimit);
 
 constexpr int kFromState = 1;
 static_assert(v1::HEALTH_STATE_UNMONITORED ==

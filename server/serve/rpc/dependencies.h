@@ -1,6 +1,6 @@
 // What the gRPC server and its services work with: references, all of which outlive them.
 //
-// Nothing here is optional but `remote_decider` and `fleet`. What does nothing by itself serves
+// Nothing here is optional but the last three. What does nothing by itself serves
 // where nobody is interested: a CheckListener, a CallListener, an AccessControl without a policy, a
 // Recorder that nobody collects.
 //
@@ -9,6 +9,7 @@
 #pragma once
 
 #include "common/clock.h"
+#include "server/decide/approximate/approximate_limits.h"
 #include "server/decide/engine/engine.h"
 #include "server/decide/line/waiting_lines.h"
 #include "server/govern/access/access_control.h"
@@ -31,6 +32,8 @@ struct Dependencies {
   transport::Calls& calls;                  // counts our own services' calls
   RemoteDecider* remote_decider = nullptr;  // null: this server decides for every target
   Fleet* fleet = nullptr;                   // null: this server is alone
+  // Where nobody decides for a target; null: such calls are held.
+  approximate::ApproximateLimits* approximate = nullptr;
 };
 
 }  // namespace headgate::rpc

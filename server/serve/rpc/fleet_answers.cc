@@ -134,6 +134,11 @@ void FillCluster(const cluster::ClusterView& view, v1::ClusterStatus& status) {
   SetDuration(std::max(view.store_since, absl::ZeroDuration()), *status.mutable_store_since());
   status.set_name_is_taken(view.name_is_taken);
   status.set_decides_on(view.is_kept);
+  if (view.approximation.has_value() && view.approximation->is_deciding) {
+    v1::ApproximateStatus& approximate = *status.mutable_approximate();
+    approximate.set_servers(view.approximation->servers);
+    approximate.set_uncharged_buckets(view.approximation->uncharged_buckets);
+  }
   for (const std::string& name : view.not_agreeing) status.add_not_agreeing(name);
 }
 

@@ -107,6 +107,24 @@ grpc::Status ServingThread::CheckHere(const access::Evidence& call, const v1::Ch
   return status;
 }
 
+grpc::Status ServingThread::CheckApproximately(const access::Evidence& call,
+                                               const v1::CheckRequest& check,
+                                               v1::CheckResponse& response) {
+  Asker asker;
+  grpc::Status status = FindAsker(call, asker);
+  if (!status.ok()) return status;
+  return throttler_.CheckApproximately(check, asker, *response.mutable_decision());
+}
+
+grpc::Status ServingThread::BatchCheckApproximately(const access::Evidence& call,
+                                                    const Throttler::Checks& checks,
+                                                    v1::BatchCheckResponse& response) {
+  Asker asker;
+  grpc::Status status = FindAsker(call, asker);
+  if (!status.ok()) return status;
+  return throttler_.BatchCheckApproximately(checks, asker, *response.mutable_results());
+}
+
 template <typename Response>
 grpc::Status ServingThread::BatchCheck(const access::Evidence& call,
                                        const Throttler::Checks& checks, Response& response,

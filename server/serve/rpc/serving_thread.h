@@ -40,6 +40,12 @@ class ServingThread {
   template <typename Response>
   grpc::Status BatchCheck(const access::Evidence& call, const Throttler::Checks& checks,
                           Response& response, transport::Parking<Response>& parking);
+  // Where nobody decides for the targets, and there are ApproximateLimits. Nothing waits.
+  grpc::Status CheckApproximately(const access::Evidence& call, const v1::CheckRequest& check,
+                                  v1::CheckResponse& response);
+  grpc::Status BatchCheckApproximately(const access::Evidence& call,
+                                       const Throttler::Checks& checks,
+                                       v1::BatchCheckResponse& response);
   grpc::Status Report(const access::Evidence& call, const v1::ReportRequest& request,
                       v1::ReportResponse& response,
                       transport::Parking<v1::ReportResponse>& parking);

@@ -64,6 +64,7 @@ class Throttler {
         thread_counts_(on.recorder.AddThread()),
         access_(on.access),
         lines_(on.lines),
+        approximate_(on.approximate),
         has_peers_(on.remote_decider != nullptr),
         latency_(on.calls.AddDecisionThread()) {}
 
@@ -80,11 +81,20 @@ class Throttler {
   grpc::Status Report(const v1::ReportRequest& request, const access::Asker& asker,
                       v1::ReportResponse& response);
 
+  // The same where nobody decides for the targets, and there are ApproximateLimits: answered at
+  // once, whatever a Check may wait.
+  grpc::Status CheckApproximately(const v1::CheckRequest& check, const Asker& asker,
+                                  v1::Decision& decision);
+  grpc::Status BatchCheckApproximately(const Checks& checks, const Asker& asker, Results& results);
+
   // Thread-safe.
   static grpc::Status Explain(const Dependencies& on, const v1::ExplainRequest& request,
                               const Asker& asker, v1::ExplainResponse& response);
 
  private:
+  // Who asks may ask.
+  absl::Status DecideApproximately(const v1::CheckRequest& check, const Asker& asker,
+                                   v1::Decision& decision);
   // Keeps which Checks of a batch the caller may not ask.
   void FindRefused(const Checks& checks, const access::Asker& asker);
   // Why this one is refused; null: it is not.
@@ -157,6 +167,7 @@ class Throttler {
   std::vector<bool> in_line_;       // of those decided last, which wait; empty: none may
   WaitingCall* waiting_ = nullptr;  // the batch, where one of it does
   line::WaitingLines& lines_;
+  approximate::ApproximateLimits* const approximate_;  // null: nothing is decided so
   const bool has_peers_;
   transport::LatencyHistogram& latency_;
   uint32_t decisions_ = 0;

@@ -29,17 +29,18 @@ std::string_view NameOf(Outcome outcome) {
 
 std::string_view NameOf(engine::Reason reason) {
   static constexpr std::string_view kNames[] = {
-      "NONE",     "EXEMPT",  "DENY_RULE", "REJECT_RATIO", "HEALTH",   "MAX_COST", "MAX_CONCURRENCY",
-      "CAPACITY", "PERMITS", "UNMATCHED", "LINE",         "LINE_FULL"};
-  static_assert(std::size(kNames) == static_cast<size_t>(engine::Reason::kLineFull) + 1);
+      "NONE",     "EXEMPT",          "DENY_RULE",  "REJECT_RATIO", "HEALTH",
+      "MAX_COST", "MAX_CONCURRENCY", "CAPACITY",   "PERMITS",      "UNMATCHED",
+      "LINE",     "LINE_FULL",       "APPROXIMATE"};
+  static_assert(std::size(kNames) == static_cast<size_t>(engine::Reason::kApproximate) + 1);
   return kNames[static_cast<size_t>(reason)];
 }
 
 std::string_view NameOf(engine::Limit limit) {
-  static constexpr std::string_view kNames[] = {"RULE",     "HEALTH",          "RATE",  "BURST",
-                                                "MAX_COST", "MAX_CONCURRENCY", "PROBE", "PERMITS",
-                                                "LINE",     "LINE_FULL"};
-  static_assert(std::size(kNames) == static_cast<size_t>(engine::Limit::kLineFull) + 1);
+  static constexpr std::string_view kNames[] = {
+      "RULE",  "HEALTH",  "RATE", "BURST",     "MAX_COST",   "MAX_CONCURRENCY",
+      "PROBE", "PERMITS", "LINE", "LINE_FULL", "APPROXIMATE"};
+  static_assert(std::size(kNames) == static_cast<size_t>(engine::Limit::kApproximate) + 1);
   return kNames[static_cast<size_t>(limit)];
 }
 

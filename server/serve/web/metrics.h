@@ -82,6 +82,16 @@ struct SharingFigures {
     int64_t servers = 0;         // that are here and have it
   };
   std::vector<Target> targets = {};
+  // Of one that decides approximately while the store is away, where it cannot reach an owner.
+  struct Approximation {
+    bool is_deciding = false;
+    int64_t admitted = 0;  // Checks, since the start; of them those to a bucket without a counter
+    int64_t untracked = 0;
+    int64_t uncharged_buckets = 0;
+    int64_t charged_buckets = 0;
+    int64_t lost_buckets = 0;
+  };
+  std::optional<Approximation> approximation = {};
 };
 void AddSharing(const SharingFigures& sharing, Exposition& out);
 

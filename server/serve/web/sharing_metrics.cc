@@ -3,6 +3,28 @@
 #include "server/serve/web/metrics.h"
 
 namespace headgate::web {
+namespace {
+
+void AddApproximation(const SharingFigures::Approximation& from, Exposition& out) {
+  out.Gauge("headgate_decides_approximately",
+            "1: the store does not answer, and this server decides approximately for targets whose "
+            "owner it cannot reach.")
+      .Set({}, from.is_deciding ? 1 : 0);
+  out.Counter("headgate_approximate_admitted_checks_total", "Checks that were admitted so.")
+      .Set({}, from.admitted);
+  out.Counter("headgate_approximate_untracked_checks_total",
+              "Of those, Checks of a bucket that found no counter, and was not limited.")
+      .Set({}, from.untracked);
+  out.Gauge("headgate_approximate_uncharged_buckets",
+            "Buckets that owners have still to be charged for.")
+      .Set({}, from.uncharged_buckets);
+  auto buckets = out.Counter("headgate_approximate_buckets_total",
+                             "Buckets that owners were charged for, and those that were lost.");
+  buckets.Set({{"outcome", "charged"}}, from.charged_buckets);
+  buckets.Set({{"outcome", "lost"}}, from.lost_buckets);
+}
+
+}  // namespace
 
 void AddSharing(const SharingFigures& sharing, Exposition& out) {
   out.Gauge("headgate_store_up", "1: the newest round with the store went well.")
@@ -16,6 +38,7 @@ void AddSharing(const SharingFigures& sharing, Exposition& out) {
   out.Gauge("headgate_decides_without_store",
             "1: the store does not answer, and all servers agree that this one decides on.")
       .Set({}, sharing.is_kept ? 1 : 0);
+  if (sharing.approximation.has_value()) AddApproximation(*sharing.approximation, out);
   out.Gauge("headgate_members", "Servers that are here, as of the newest round.")
       .Set({}, sharing.members);
   auto owned = out.Gauge("headgate_target_owned", "1: this server decides for the target.");

@@ -60,6 +60,11 @@ class Owners {
   // now.
   virtual bool AllAreSettled(const Now& now) const = 0;
 
+  // While this server does not reach the store, so that nobody it knows of can take a target over:
+  // how many servers there were when the store answered last, this one among them. 0: it reaches
+  // it, or knows nothing yet.
+  virtual int ServersWithoutStore() const { return 0; }
+
   // What a decision for a target of one's own happens within: a target is handed over when all that
   // began before it was held have ended.
   virtual Decisions& decisions() = 0;

@@ -177,6 +177,8 @@ class Protocol {
   // Of each target that is configured, here or at another server that is here, or that somebody
   // owned and did not give away.
   std::map<std::string, OwnerRow> Owners(int64_t now_ns) const;
+  // See Owners::ServersWithoutStore.
+  int ServersWithoutStore() const;
   // This server decides for it now.
   bool IsMine(const std::string& target, int64_t now_ns) const;
 

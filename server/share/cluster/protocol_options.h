@@ -14,7 +14,8 @@ namespace headgate::cluster {
 // What an owner does whose lease has ended because the store is away.
 enum class OnStoreLoss : uint8_t {
   kStop = 1,
-  kKeep,  // it decides on while every server that could replace it agrees
+  kKeep,         // it decides on while every server that could replace it agrees
+  kApproximate,  // as kStop: what nobody owns is decided without an owner, elsewhere
 };
 
 struct ProtocolOptions {

@@ -23,6 +23,11 @@ std::map<std::string, MemberRow> Protocol::OthersHere() const {
   return others;
 }
 
+int Protocol::ServersWithoutStore() const {
+  if (round_status_.ok() || !seen_.HasAny() || name_is_taken_) return 0;
+  return static_cast<int>(OthersHere().size()) + 1;
+}
+
 void Protocol::AskAllToKeep(int64_t now_ns, std::vector<Action>& actions) {
   if (!AsksToKeep()) return;
   std::vector<Held> held;

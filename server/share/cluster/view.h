@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,18 @@ struct ViewedTarget {
   bool is_self = false;
 };
 
+// How a server decides for what has no owner, while the store is away (OnStoreLoss::kApproximate).
+struct ApproximationView {
+  bool is_deciding = false;  // since the store went away, it has
+  int servers = 0;           // by which rates are divided
+  // Since the start: Checks, of them those without a counter, and buckets of owners.
+  int64_t admitted = 0;
+  int64_t untracked = 0;
+  int64_t uncharged_buckets = 0;
+  int64_t charged_buckets = 0;
+  int64_t lost_buckets = 0;
+};
+
 struct ClusterView {
   std::string self;
   std::vector<ViewedMember> members = {};  // by name
@@ -55,6 +68,7 @@ struct ClusterView {
   // never asks neither.
   bool is_kept = false;
   std::vector<std::string> not_agreeing = {};
+  std::optional<ApproximationView> approximation = {};  // of a server that may
   // OK: the server reads and writes what owners know; else why not.
   absl::Status states = {};
   std::string store_note = {};  // what is worth knowing of how the store is reached; empty: nothing

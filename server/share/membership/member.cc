@@ -72,6 +72,7 @@ void Member::Follow() {
       // Before anything is done: a target that is to be written is nobody's from now on.
       has_changed = table_.Publish(protocol_.Owners(now_ns), now_ns);
       next_ns = protocol_.NextTick(now_ns);
+      servers_without_store_.store(protocol_.ServersWithoutStore(), std::memory_order_relaxed);
     }
     Dispatch(std::move(actions));
     if (has_changed) TellListeners();

@@ -20,6 +20,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -104,6 +105,10 @@ class Member final : public cluster::Owners {
     return table_.Find(target, now);
   }
   bool AllAreSettled(const Now& now) const override;
+  int ServersWithoutStore() const override {
+    // relaxed: a number that orders nothing.
+    return servers_without_store_.load(std::memory_order_relaxed);
+  }
   cluster::Decisions& decisions() override { return decisions_; }
   void Listen(cluster::OwnersListener* listener) override ABSL_LOCKS_EXCLUDED(listeners_mutex_);
   void Leave(cluster::OwnersListener* listener) override ABSL_LOCKS_EXCLUDED(listeners_mutex_);
@@ -139,6 +144,7 @@ class Member final : public cluster::Owners {
   int64_t tried_at_ns_ = INT64_MIN;
   int64_t try_at_ns_ = INT64_MIN;
   OwnerTable table_;
+  std::atomic<int> servers_without_store_{0};
 
   EventCount changed_;  // any of what the mutex guards
   mutable Mutex mutex_;

@@ -78,6 +78,14 @@ TEST(ServersText, SaysWhetherTheServerDecidesOnWithoutTheStore) {
               HasSubstr("without the agreement of headgate-1, headgate-2\n"));
 }
 
+TEST(ServersText, SaysThatTheServerDecidesApproximately) {
+  v1::ClusterStatus cluster = TwoServers();
+  cluster.mutable_approximate()->set_servers(3);
+  EXPECT_THAT(ServersText(cluster, Colours::kOff),
+              HasSubstr("headgate-0 decides approximately for what has no owner that it can reach: "
+                        "1/3 of each rate\n"));
+}
+
 TEST(ServersText, SaysWhoLacksATargetOrHasItOtherwiseOrCannotMeasureIt) {
   v1::ClusterStatus cluster = TwoServers();
   for (const char* name : {"headgate-2", "headgate-3"}) {

@@ -1,5 +1,9 @@
 // Servers that share the targets, in a configuration.
 
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "server/govern/config/load.h"
 
@@ -31,6 +35,29 @@ TEST(ClusterSettings, AreReadWhole) {
             (std::vector<std::string>{"DNS:headgate-peer", "URI:spiffe://prod/headgate"}));
   EXPECT_EQ(cluster.lease, absl::Seconds(5));
   EXPECT_EQ(cluster.on_store_loss, OnStoreLoss::kKeep);
+}
+
+OnStoreLoss ReadOnStoreLoss(const std::string& word) {
+  const std::string text = absl::StrReplaceAll(kWhole, {{"KEEP", word}});
+  const LoadResult result = Parse(text, "f.yaml");
+  EXPECT_TRUE(result.config.has_value()) << result.status();
+  return result.config.has_value() ? result.config->cluster->on_store_loss : OnStoreLoss::kKeep;
+}
+
+TEST(ClusterSettings, SayWhatBecomesOfTargetsWithoutTheStore) {
+  EXPECT_EQ(ReadOnStoreLoss("STOP"), OnStoreLoss::kStop);
+  EXPECT_EQ(ReadOnStoreLoss("APPROXIMATE"), OnStoreLoss::kApproximate);
+}
+
+uint64_t FingerprintWith(const std::string& word) {
+  const LoadResult result = Parse(absl::StrReplaceAll(kWhole, {{"KEEP", word}}), "f.yaml");
+  EXPECT_TRUE(result.config.has_value()) << result.status();
+  return result.config.has_value() ? result.config->targets[0].fingerprint : 0;
+}
+
+TEST(ClusterSettings, ServersThatDifferInItHaveTheirTargetsConfiguredDifferently) {
+  EXPECT_NE(FingerprintWith("APPROXIMATE"), FingerprintWith("STOP"));
+  EXPECT_NE(FingerprintWith("APPROXIMATE"), FingerprintWith("KEEP"));
 }
 
 }  // namespace

@@ -71,11 +71,12 @@ TEST_F(LogStoreTest, TheViewHasNamesAndTimes) {
 
 // Every reason and limit that there is, in the words of the API.
 constexpr std::array kReasonWords = {
-    "none",     "exempt",  "deny_rule", "reject_ratio", "health",   "max_cost", "max_concurrency",
-    "capacity", "permits", "unmatched", "line",         "line_full"};
-constexpr std::array kLimitWords = {"rule",     "health",          "rate",  "burst",
-                                    "max_cost", "max_concurrency", "probe", "permits",
-                                    "line",     "line_full"};
+    "none",     "exempt",          "deny_rule",  "reject_ratio", "health",
+    "max_cost", "max_concurrency", "capacity",   "permits",      "unmatched",
+    "line",     "line_full",       "approximate"};
+constexpr std::array kLimitWords = {"rule",     "health",          "rate",       "burst",
+                                    "max_cost", "max_concurrency", "probe",      "permits",
+                                    "line",     "line_full",       "approximate"};
 
 std::vector<Row> RowsOfAllCauses() {
   std::vector<Row> rows;
@@ -89,8 +90,8 @@ std::vector<Row> RowsOfAllCauses() {
 }
 
 TEST_F(LogStoreTest, TheViewHasAWordForEveryCause) {
-  static_assert(kReasonWords.size() == static_cast<size_t>(engine::Reason::kLineFull) + 1);
-  static_assert(kLimitWords.size() == static_cast<size_t>(engine::Limit::kLineFull) + 1);
+  static_assert(kReasonWords.size() == static_cast<size_t>(engine::Reason::kApproximate) + 1);
+  static_assert(kLimitWords.size() == static_cast<size_t>(engine::Limit::kApproximate) + 1);
   ASSERT_TRUE(store_->Append(RowsOfAllCauses(), 1).ok());
   SqlRows expected;
   for (size_t i = 0; i < kReasonWords.size(); ++i) {

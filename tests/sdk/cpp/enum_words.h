@@ -26,13 +26,19 @@ inline const Words<Reason> kReasons = {{"NONE", Reason::kNone},
                                        {"CAPACITY", Reason::kCapacity},
                                        {"PERMITS", Reason::kPermits},
                                        {"LINE", Reason::kLine},
-                                       {"LINE_FULL", Reason::kLineFull}};
-inline const Words<LimitKind> kLimitKinds = {
-    {"RULE", LimitKind::kRule},        {"HEALTH", LimitKind::kHealth},
-    {"RATE", LimitKind::kRate},        {"BURST", LimitKind::kBurst},
-    {"MAX_COST", LimitKind::kMaxCost}, {"MAX_CONCURRENCY", LimitKind::kMaxConcurrency},
-    {"PROBE", LimitKind::kProbe},      {"PERMITS", LimitKind::kPermits},
-    {"LINE", LimitKind::kLine},        {"LINE_FULL", LimitKind::kLineFull}};
+                                       {"LINE_FULL", Reason::kLineFull},
+                                       {"APPROXIMATE", Reason::kApproximate}};
+inline const Words<LimitKind> kLimitKinds = {{"RULE", LimitKind::kRule},
+                                             {"HEALTH", LimitKind::kHealth},
+                                             {"RATE", LimitKind::kRate},
+                                             {"BURST", LimitKind::kBurst},
+                                             {"MAX_COST", LimitKind::kMaxCost},
+                                             {"MAX_CONCURRENCY", LimitKind::kMaxConcurrency},
+                                             {"PROBE", LimitKind::kProbe},
+                                             {"PERMITS", LimitKind::kPermits},
+                                             {"LINE", LimitKind::kLine},
+                                             {"LINE_FULL", LimitKind::kLineFull},
+                                             {"APPROXIMATE", LimitKind::kApproximate}};
 inline const Words<HealthState> kHealthStates = {{"UNMONITORED", HealthState::kUnmonitored},
                                                  {"WARMING", HealthState::kWarming},
                                                  {"HEALTHY", HealthState::kHealthy},

@@ -39,6 +39,10 @@ class FixedOwners final : public cluster::Owners {
       return owned.second.kind == cluster::Owner::Kind::kNobody;
     });
   }
+  int ServersWithoutStore() const override {
+    const MutexLock lock(&mutex_);
+    return servers_without_store_;
+  }
   cluster::Decisions& decisions() override { return decisions_; }
   void Listen(cluster::OwnersListener* listener) override {
     const MutexLock lock(&mutex_);
@@ -46,6 +50,10 @@ class FixedOwners final : public cluster::Owners {
   }
   void Leave(cluster::OwnersListener* /*listener*/) override { Listen(nullptr); }
 
+  void LoseStore(int servers) {
+    const MutexLock lock(&mutex_);
+    servers_without_store_ = servers;
+  }
   // Runs before the next answer, once, on the thread that asks.
   void OnNextQuestion(std::function<void()> run) {
     const MutexLock lock(&mutex_);
@@ -66,6 +74,7 @@ class FixedOwners final : public cluster::Owners {
   mutable Mutex mutex_;
   std::map<std::string, cluster::Owner, std::less<>> owners_ ABSL_GUARDED_BY(mutex_);
   mutable std::function<void()> on_next_question_ ABSL_GUARDED_BY(mutex_);
+  int servers_without_store_ ABSL_GUARDED_BY(mutex_) = 0;
   cluster::OwnersListener* listener_ ABSL_GUARDED_BY(mutex_) = nullptr;
   cluster::Decisions decisions_;
 };

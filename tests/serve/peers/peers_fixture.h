@@ -56,6 +56,33 @@ inline v1::CheckRequest WaitingAt(const std::string& target, double cost) {
 inline constexpr char kPeer[] = "spiffe://prod/headgate";
 inline constexpr absl::Duration kPatience = absl::Seconds(30);  // within the 60 s of a call
 
+// Approximates without knowing anything of health, and keeps what it is told. Thread-safe.
+class PlainApproximation final : public Approximation {
+ public:
+  explicit PlainApproximation(uint64_t incarnation) : incarnation_(incarnation), limits_({}) {}
+
+  approximate::ApproximateLimits& limits() override { return limits_; }
+  uint64_t incarnation() const override { return incarnation_; }
+  void Prepare(const std::string& /*target*/) override { ++prepared; }
+  void OnAnswer(const std::string& /*target*/,
+                const peer::v1::ForwardedAnswer& /*answer*/) override {
+    ++answers;
+  }
+  void OnCharged(const std::string& /*target*/, size_t buckets) override { charged += buckets; }
+  void OnLost(const std::string& /*target*/, size_t buckets, std::string_view /*why*/) override {
+    lost += buckets;
+  }
+
+  std::atomic<int> prepared{0};
+  std::atomic<int> answers{0};
+  std::atomic<size_t> charged{0};
+  std::atomic<size_t> lost{0};
+
+ private:
+  const uint64_t incarnation_;
+  approximate::ApproximateLimits limits_;
+};
+
 // Who the members are, as every server sees it. Thread-safe.
 class FixedMembers {
  public:
@@ -96,6 +123,8 @@ struct Shared {
   engine::PolicySpec policy;
   InProcessOptions options;
   FixedMembers members;
+  bool approximates = false;  // all of them, where nobody owns a target and the store is away
+  uint64_t next_incarnation = 1;
   // As the one at this address sees all. Those that were killed may be here still.
   std::function<cluster::ClusterView(const std::string& self)> view;
 };
@@ -115,10 +144,12 @@ struct Parts {
       connections.emplace(PeerConnections::Options{
           .connect = [this](const std::string& address) { return ConnectTo(address); },
           .addresses = [this] { return shared.members.AllBut(own_address); }});
-      forwarder.emplace(Forwarder::Options{.owners = owners,
-                                           .engine = server.engine,
-                                           .clock = shared.clock,
-                                           .connections = *connections});
+      forwarder.emplace(
+          Forwarder::Options{.owners = owners,
+                             .engine = server.engine,
+                             .clock = shared.clock,
+                             .connections = *connections,
+                             .approximation = shared.approximates ? &approximation : nullptr});
       service.emplace(*forwarder, [this](const peer::v1::GivenTarget& given) {
         const MutexLock lock(&mutex);
         told.push_back(given);
@@ -151,6 +182,7 @@ struct Parts {
       return PeerParts{.remote_decider = &*forwarder,
                        .service = &*service,
                        .fleet = &*fleet_client,
+                       .approximate = shared.approximates ? &approximation.limits() : nullptr,
                        .questions = &*questions,
                        .control = &*control};
     };
@@ -171,6 +203,7 @@ struct Parts {
 
   Shared& shared;
   FixedOwners owners;
+  PlainApproximation approximation{shared.next_incarnation++};
   std::optional<PeerConnections> connections;
   std::optional<Forwarder> forwarder;
   std::optional<PeerService> service;
@@ -210,8 +243,12 @@ class OneOfSeveral : public Parts, public InProcessServer {
 
 class Servers {
  public:
-  explicit Servers(int count, InProcessOptions options = {}) {
+  enum class OnStoreLoss { kStop, kApproximate };
+
+  explicit Servers(int count, InProcessOptions options = {},
+                   OnStoreLoss on_store_loss = OnStoreLoss::kStop) {
     shared_.options = std::move(options);
+    shared_.approximates = on_store_loss == OnStoreLoss::kApproximate;
     shared_.policy = engine::OneBudget(engine::RateBudget("b", 10, 100));
     shared_.policy.targets.clear();
     for (int i = 0; i < count; ++i) {
@@ -249,6 +286,10 @@ class Servers {
         servers_[i]->owners.Set(target, owner);
       }
     }
+  }
+  // All of them, or it is there again: 0.
+  void LoseStore(int servers) {
+    for (const auto& server : servers_) server->owners.LoseStore(servers);
   }
   // Without a word to anybody, but that the others see it leave the membership.
   void Kill(int number) {

@@ -194,12 +194,14 @@ class MetricNames : public testing::Test {
                      ", client_certificates: OPTIONAL}\ncluster: {store: {dsn: host=127.0.0.1 "
                      "port=1}, secret_file: ",
                      folder.File("secret"),
-                     ", peer_certificates: [\"DNS:localhost\"]}\ntargets: [{name: orders}]\n"),
+                     ", on_store_loss: APPROXIMATE, peer_certificates: [\"DNS:localhost\"]}\n"
+                     "targets: [{name: orders}]\n"),
         {"--member=a", "--member-address=localhost:1"});
     const Scrape scrape = shared.AwaitScrape(
         [](const Scrape& seen) { return seen.HasSeries("headgate_target_owned"); });
     for (const char* const prefix :
-         {"headgate_store_", "headgate_decides_", "headgate_members", "headgate_target_"}) {
+         {"headgate_store_", "headgate_decides_", "headgate_approximate_", "headgate_members",
+          "headgate_target_"}) {
       scrape_.Include(scrape, prefix);
     }
   }

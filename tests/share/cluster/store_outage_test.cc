@@ -79,6 +79,17 @@ TEST_F(StoreOutageTest, AnOwnerDecidesOnWhileAllAgree) {
   EXPECT_EQ(OwnerOf(a2_).generation, 1U);
 }
 
+TEST_F(StoreOutageTest, WhoLostTheStoreKnowsHowManyServersThereWere) {
+  EXPECT_EQ(b2_.protocol.ServersWithoutStore(), 0);
+  RunWithoutStoreFor(60, {&a2_, &b2_, &c_});
+  EXPECT_EQ(b2_.protocol.ServersWithoutStore(), 3);
+  Server d("d", 14, kKeep);
+  RunWithoutStoreFor(1, {&d});
+  EXPECT_EQ(d.protocol.ServersWithoutStore(), 0);  // it has never reached it
+  RunFor(1, {&b2_});
+  EXPECT_EQ(b2_.protocol.ServersWithoutStore(), 0);
+}
+
 TEST_F(StoreOutageTest, OneThatDoesNotAnswerStopsIt) {
   RunWithoutStoreFor(5, {&a2_, &b2_, &c_});
   EXPECT_TRUE(Owns(a2_));

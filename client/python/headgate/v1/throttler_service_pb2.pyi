@@ -31,6 +31,7 @@ class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_UNMATCHED: _ClassVar[Reason]
     REASON_LINE: _ClassVar[Reason]
     REASON_LINE_FULL: _ClassVar[Reason]
+    REASON_APPROXIMATE: _ClassVar[Reason]
 
 class BudgetUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -51,6 +52,7 @@ class LimitKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LIMIT_KIND_PERMITS: _ClassVar[LimitKind]
     LIMIT_KIND_LINE: _ClassVar[LimitKind]
     LIMIT_KIND_LINE_FULL: _ClassVar[LimitKind]
+    LIMIT_KIND_APPROXIMATE: _ClassVar[LimitKind]
 
 class HealthState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -99,6 +101,7 @@ REASON_PERMITS: Reason
 REASON_UNMATCHED: Reason
 REASON_LINE: Reason
 REASON_LINE_FULL: Reason
+REASON_APPROXIMATE: Reason
 BUDGET_UNIT_UNSPECIFIED: BudgetUnit
 BUDGET_UNIT_COST: BudgetUnit
 BUDGET_UNIT_BUSY_TIME: BudgetUnit
@@ -113,6 +116,7 @@ LIMIT_KIND_PROBE: LimitKind
 LIMIT_KIND_PERMITS: LimitKind
 LIMIT_KIND_LINE: LimitKind
 LIMIT_KIND_LINE_FULL: LimitKind
+LIMIT_KIND_APPROXIMATE: LimitKind
 HEALTH_STATE_UNSPECIFIED: HealthState
 HEALTH_STATE_UNMONITORED: HealthState
 HEALTH_STATE_WARMING: HealthState
