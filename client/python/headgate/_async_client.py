@@ -107,7 +107,7 @@ class AsyncClient:
 
     def lease(self, **work: Unpack[LeaseWork]) -> AsyncLease:
         """Many small pieces of work, admitted without asking for each; as Client.lease."""
-        lease = AsyncLease(plan(self._core, work), self._core, self._clock, self._reporter, self._io)
+        lease = AsyncLease(plan(self._core, **work), self._core, self._clock, self._reporter, self._io)
         self._leases.add(lease)
         return lease
 

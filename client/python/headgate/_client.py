@@ -164,7 +164,7 @@ class Client:
         `time` is for how many seconds a lease is spent, and so how late a pause may come: 0.1 to 10,
         absent: 1. It asks for nothing before the first piece. InvalidArgumentError names what is wrong.
         """
-        lease = Lease(plan(self._core, work), self._core, self._clock, self._reporter, self._io_of)
+        lease = Lease(plan(self._core, **work), self._core, self._clock, self._reporter, self._io_of)
         return self._leases.add(lease)
 
     def report(

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from headgate._checked import check_cost, check_request, check_seconds
 from headgate._core import FIRST_PAUSE, LONGEST_PAUSE, Core, Io, is_sent_away, is_unreachable, stood_in_line
 from headgate._errors import Code, Error, error, invalid
 from headgate._lease_state import Ask, Failure, LeaseOptions, LeaseState
-from headgate._lease_types import LeaseWork
 from headgate._types import Answer, CheckRequest, PermitReport, ReportResult
 
 _log = logging.getLogger("headgate")
 
 _SHORTEST, _LONGEST = 0.1, 10.0
-_USUAL_TIME = 1.0
 
 
 @dataclass(frozen=True)
@@ -34,10 +33,18 @@ class LeasePlan:
         return LeaseState(self.options, core.options.on_unreachable, core.decide_alone, core.jitter.chance)
 
 
-def plan(core: Core, work: LeaseWork) -> LeasePlan:
-    """Raises InvalidArgumentError."""
-    piece, time = work.pop("piece", None), work.pop("time", _USUAL_TIME)
-    request = CheckRequest(**work)  # type: ignore[misc]  # what is left are the keywords of a Check
+def plan(
+    core: Core,
+    *,
+    identity: str = "",
+    target: str = "",
+    pattern: str = "",
+    tags: Mapping[str, str] | None = None,
+    piece: float | None = None,
+    time: float = 1.0,
+) -> LeasePlan:
+    """Of the keywords that `LeaseWork` has. Raises InvalidArgumentError."""
+    request = CheckRequest(identity, target, pattern=pattern, tags={} if tags is None else tags)
     check_request(request)
     if piece is not None:
         check_cost(piece, "piece")

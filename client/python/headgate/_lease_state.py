@@ -101,10 +101,18 @@ class _Denial:
     """Of an ask, and so of all pieces that are no smaller."""
 
     least: float
-    over_at: float  # when it may be asked again
+    over_at: float  # when it is asked again
     retry_at: float | None  # what the server said of that; None: waiting will not help
     holds_for_waiters: bool  # False: they may still stand in the server's line
     refusal: Admission
+
+    def blocks(self, cost: float, now: float) -> bool:
+        """Whether nothing is asked for a piece of this cost."""
+        return cost >= self.least and now < self.over_at
+
+    def is_known(self, cost: float, now: float) -> bool:
+        """Whether it still says something of a piece, though that may be asked for again."""
+        return cost >= self.least and (self.retry_at is None or now < self.retry_at)
 
     def tell(self, now: float) -> Admission:
         if self.retry_at is None:
@@ -334,13 +342,20 @@ class LeaseState:
         self._must_be_open()
         admission = self._take(cost, now)
         if admission is None:
-            if self._denial_of(cost, now) is None:
-                self._needed = cost if self._needed is None else max(self._needed, cost)
-                self.news = True
-            admission = self._without_room(cost, now, self._failure)
+            denial = self._denial
+            if denial is None or not denial.blocks(cost, now):
+                self._need(cost)
+            if denial is not None and not denial.is_known(cost, now):
+                denial = None
+            admission = self._without_room(cost, now, self._failure, denial)
         if admission is ADMITTED:
             return ADMITTED
         return self._counted(admission, cost)
+
+    def _need(self, cost: float) -> None:
+        """The next ask is for that, too, though nobody waits for it."""
+        self._needed = cost if self._needed is None else max(self._needed, cost)
+        self.news = True
 
     def _counted(self, admission: Admission, cost: float) -> Admission:
         if admission.local and admission.admitted:
@@ -381,13 +396,14 @@ class LeaseState:
             self.news = True  # at half its time the next one is wanted
         return ADMITTED
 
-    def _without_room(self, cost: float, now: float, failure: Failure | None) -> Admission:
+    def _without_room(
+        self, cost: float, now: float, failure: Failure | None, denial: _Denial | None
+    ) -> Admission:
         """A refusal, or what on_unreachable says. Raises an error that the last ask ended with."""
         if failure is not None and failure.is_final:
             raise _again(failure.cause)
         if failure is not None and failure.is_outage:
             return self._alone(cost, now, failure)
-        denial = self._denial_of(cost, now)
         if denial is not None:
             return denial.tell(now)
         if failure is not None:
@@ -436,10 +452,14 @@ class LeaseState:
             admission = self._take(waiter.cost, now)
             grant = self._current
             if admission is None:
-                admission = self._without_room(waiter.cost, now, self._failure_of_those_who_wait(now))
-        except Error as failure:
-            self._resolve(waiter, failure)
+                failure = self._failure_of_those_who_wait(now)
+                denial = self._denial_of_one_who_waits(waiter, now)
+                admission = self._without_room(waiter.cost, now, failure, denial)
+        except Error as raised:
+            self._resolve(waiter, raised)
             return
+        if admission.local:
+            self._need(waiter.cost)
         if admission.admitted:
             waiter.grant = None if admission.local else grant
             self._resolve(waiter, self._counted(admission, waiter.cost))
@@ -457,6 +477,13 @@ class LeaseState:
         if failure is None or now < self._pause_until or (failure.is_outage and self._policy.decides):
             return failure
         return None
+
+    def _denial_of_one_who_waits(self, waiter: Waiter, now: float) -> _Denial | None:
+        """The newest, at the end of its time; until then, only one that is not to be asked about again."""
+        denial = self._denial
+        if denial is None or waiter.cost < denial.least:
+            return None
+        return denial if denial.blocks(waiter.cost, now) or now >= waiter.deadline else None
 
     def _resolve(self, waiter: Waiter, result: Admission | BaseException) -> None:
         waiter.result = result
@@ -516,18 +543,18 @@ class LeaseState:
         if current is None or current.one_at_a_time or not current.is_half_used(now):
             return None
         least = self._usual_piece()
-        return least if self._denial_of(least, now) is None else None
+        return None if self._denial is not None and self._denial.blocks(least, now) else least
 
     def _costs_wanted(self, now: float) -> list[float]:
         """Of pieces that found no room, and that a denial which holds says nothing of."""
-        denial = self._current_denial(now)
+        denial = self._denial
         costs = [] if self._needed is None else [self._needed]
         if denial is not None:
-            costs = [each for each in costs if each < denial.least]
+            costs = [each for each in costs if not denial.blocks(each, now)]
         for waiter in self._waiters:
             if now < waiter.not_before:
                 continue
-            if denial is None or not denial.holds_for_waiters or waiter.cost < denial.least:
+            if denial is None or not denial.holds_for_waiters or not denial.blocks(waiter.cost, now):
                 costs.append(waiter.cost)
         return costs
 
@@ -603,15 +630,6 @@ class LeaseState:
             holds_for_waiters=after is None or (ask.max_wait > 0 and not ask.stood_in_line),
             refusal=_refusal_of(answer),
         )
-
-    def _current_denial(self, now: float) -> _Denial | None:
-        if self._denial is not None and now >= self._denial.over_at:
-            self._denial = None
-        return self._denial
-
-    def _denial_of(self, cost: float, now: float) -> _Denial | None:
-        denial = self._current_denial(now)
-        return denial if denial is not None and cost >= denial.least else None
 
     # When there is something to do again.
 

@@ -21,7 +21,7 @@ class LeaseWork(TypedDict, total=False):
     target: str  # which database cluster; absent: the client's own
     pattern: str  # what kind of work, such as a query's identifier
     tags: Mapping[str, str]  # further properties for rules to match
-    piece: float  # what one piece costs, to be asked for at least; absent: the largest seen lately
+    piece: float | None  # what one piece costs, to be asked for at least; absent: the largest seen lately
     time: float  # for how long a lease is spent, from 0.1 to 10; absent: 1
 
 

@@ -656,6 +656,16 @@ def test_an_outage_is_the_policys_once_what_is_held_is_spent() -> None:
     assert not play.admit().local
 
 
+def test_who_only_waits_is_asked_for_again_after_an_outage() -> None:
+    play = Play(policy=OnUnreachable.proceed())
+    play.join()
+    play.ask()
+    play.fail(Code.UNAVAILABLE, 1.0, is_outage=True)
+    play.now += 1
+    play.join()
+    assert play.ask().least == 1
+
+
 def test_a_floor_rate_holds_for_pieces() -> None:
     play = Play(policy=OnUnreachable.floor_rate(10))
     play.admit()
