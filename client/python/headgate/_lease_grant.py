@@ -65,7 +65,8 @@ class Grant:
         self.reject_ratio = lease.reject_ratio
         self.one_at_a_time = lease.one_at_a_time
         self.permit_id = answer.permit_id
-        known = answer.predicted_cost > 0 and lease.amount > 0
+        # Of one that is exempt, and charged to nothing, the whole is not predicted.
+        known = answer.predicted_cost > 0 and lease.amount > 0 and answer.reason is not Reason.EXEMPT
         self.ratio = answer.predicted_cost / lease.amount if known else 1.0
         busy = answer.predicted_busy_time
         self.busy_ratio = None if busy is None or lease.amount <= 0 else busy / lease.amount

@@ -583,7 +583,9 @@ class LeaseState:
             return self._unsaid.popleft()
         if self._retired and not self._retired[0].is_old:
             return self._take_report(self._retired.popleft())
-        return self._told.report_counts()
+        # Counts alone are counted twice where a call is repeated: they wait for a lease to go with, whose
+        # permit makes that harmless, unless none is in sight.
+        return None if self._denial is None else self._told.report_counts()
 
     def _most(self, least: float, now: float) -> float:
         current = self._current or self._last

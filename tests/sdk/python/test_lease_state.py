@@ -346,7 +346,8 @@ def test_who_waits_is_rolled_for_once_in_a_lease() -> None:
     assert (waiter.result, step.until, step.passes_time) == (None, 101.0, True)
     play.now = 101.0
     returned = play.ask().terms.returned
-    assert [(each.reason, each.pieces) for each in counts_of(returned)] == [(Reason.REJECT_RATIO, 1)]
+    assert returned is not None
+    assert counted([returned])[Verdict.DENIED, Reason.REJECT_RATIO] == 1
     play.grant(10, reject_ratio=0.5)
     assert isinstance(waiter.result, Admission)
     assert waiter.result.admitted
@@ -533,7 +534,7 @@ def test_every_piece_is_counted_by_its_cause() -> None:
     assert counts_of(report) == (
         PieceCount(Verdict.ALLOWED, Reason.NONE, LimitKind.BURST, "warns", "c", "", pieces=4, cost=24.0),
         # The first was refused before there was a prediction.
-        PieceCount(Verdict.DENIED, Reason.CAPACITY, pieces=2, cost=600.0),
+        PieceCount(Verdict.DENIED, Reason.CAPACITY, pieces=3, cost=601.0),
     )
 
 
@@ -560,8 +561,12 @@ def test_pieces_are_counted_as_checks_would_be(
 def test_refusals_go_with_the_next_message() -> None:
     play = Play()
     play.admits(3)
-    returned = play.ask().terms.returned
-    assert counts_of(returned) == (PieceCount(Verdict.DENIED, Reason.CAPACITY, pieces=3, cost=3.0),)
+    assert play.ask().terms.returned is None  # they would go with a lease
+    play.deny(1.0, Reason.HEALTH)
+    play.now += 1
+    play.admits(4)
+    returned = play.ask().terms.returned  # but none is in sight
+    assert counts_of(returned) == (PieceCount(Verdict.DENIED, Reason.CAPACITY, pieces=7, cost=7.0),)
     assert returned is not None
     assert returned.permit_id == 0
     play.deny(60.0, Reason.HEALTH)
@@ -596,8 +601,12 @@ def test_a_message_that_was_not_heard_is_told_again() -> None:
 def test_counts_alone_are_told_again_where_nobody_heard_them() -> None:
     for was_heard in (False, True):
         play = Play()
-        play.admits(3)
+        play.admits(2)
         play.ask()
+        play.deny(1.0)
+        play.now += 1
+        play.admits(1)
+        assert play.ask().terms.returned is not None
         play.fail(Code.UNAVAILABLE, was_heard=was_heard)
         assert sum(counted(play.state.close()).values()) == (0 if was_heard else 3)
 
@@ -789,7 +798,7 @@ def test_a_closed_lease_gives_everything_back_and_takes_nothing() -> None:
 
 def test_what_is_granted_to_a_closed_lease_is_given_back() -> None:
     play = Play()
-    play.admit()
+    play.join()
     play.ask()
     assert play.state.close() == []
     play.grant(10)
