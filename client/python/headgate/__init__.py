@@ -4,7 +4,9 @@ with Client("headgate:8081", on_unreachable=OnUnreachable.wait(), identity="copy
     for chunk in client.chunks(total, start=500):
         copy_rows(chunk.first, chunk.size)
 
-docs/clients.md begins with a job that is throttled in five minutes; `headgate.testing` is for its tests.
+For thousands of small pieces a second there are leases, `client.lease`: each piece is admitted without a
+call. docs/clients.md begins with a job that is throttled in five minutes; `headgate.testing` is for its
+tests.
 """
 
 from headgate._async_client import AsyncClient

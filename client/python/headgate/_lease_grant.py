@@ -19,6 +19,16 @@ def _cause_of(answer: Answer, lease: GrantedLease) -> tuple[Reason, Violation | 
     return (Reason.EXEMPT if answer.reason is Reason.EXEMPT else Reason.NONE), warning
 
 
+def _rate(spent: float, seconds: float) -> float:
+    """What comes within a millisecond says nothing of a second."""
+    return spent / max(seconds, 0.001)
+
+
+def use_of_both(last: Grant, current: Grant, now: float) -> float:
+    """As `Grant.use`, of two of which one followed the other."""
+    return _rate(last.spent + current.spent, min(now, current.till) - last.used_from) * current.time
+
+
 class Grant:
     """Thread-compatible. Times are those of the client's clock.
 
@@ -46,6 +56,7 @@ class Grant:
         "since",
         "spent",
         "till",
+        "used_from",
     )
 
     def __init__(self, answer: Answer, asked_for: float, since: float) -> None:
@@ -56,6 +67,7 @@ class Grant:
             lease = GrantedLease(amount=asked_for, time=_OLD_SERVERS_TIME)
         self.amount = lease.amount
         self.since = since
+        self.used_from = since  # or when it became the current one
         self.ends = since + lease.time
         self.till = self.ends  # or when a piece found no room in it
         self.half_at = since + lease.time / 2
@@ -119,9 +131,8 @@ class Grant:
             self.till = min(now, self.ends)
 
     def use(self, now: float) -> float:
-        """What is used in a lease's time, by what was until now."""
-        lasted = min(now, self.till) - self.since
-        return self.spent / max(lasted, 0.001) * self.time
+        """What is used of it in a lease's time, by what was until now."""
+        return _rate(self.spent, min(now, self.till) - self.used_from) * self.time
 
     def count(self) -> PieceCount | None:
         """Of the pieces that it admitted."""

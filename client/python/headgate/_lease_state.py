@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from headgate._checked import check_cost
 from headgate._errors import Code, Error, error
 from headgate._lease_counts import Told
-from headgate._lease_grant import Grant
+from headgate._lease_grant import Grant, use_of_both
 from headgate._lease_types import Admission, LeaseStats, LeaseTerms
 from headgate._options import OnUnreachable
 from headgate._types import MAX_COST, Answer, PermitReport, Reason, Violation
@@ -507,6 +507,8 @@ class LeaseState:
             self.news = True
             if retired.pieces > 0:
                 self._largest_before, self._largest = self._largest, 0.0
+            if self._current is not None:
+                self._current.used_from = retired.till
 
     def _take_retired(self) -> list[Grant]:
         retired = list(self._retired)
@@ -592,11 +594,19 @@ class LeaseState:
         if current is None or self._asks_least or now - current.ends > current.time:
             return least
         left = 0.0 if self._current is None else self._current.left
-        most = _ROOM_TO_GROW * current.use(now) - left
+        most = _ROOM_TO_GROW * self._use_now(current, now) - left
         if current.is_full:
             most = max(most, 2 * current.amount)
         most = min(most, _MOST_GROWTH * max(current.amount, least))
         return min(max(most, least), MAX_COST)
+
+    def _use_now(self, current: Grant, now: float) -> float:
+        """In a lease's time. One that has just begun says little, unless it is half spent already."""
+        before = self._last
+        if before is None or before is current or current.used_from - before.till > current.time:
+            return current.use(now)
+        use = use_of_both(before, current, now)
+        return max(use, current.use(now)) if current.spent >= current.amount / 2 else use
 
     # What came of an ask.
 

@@ -252,19 +252,24 @@ def test_what_is_spent_goes_back_at_once_where_no_ask_is_due() -> None:
 
 def test_sizes_follow_use() -> None:
     play = Play()
-    play.holds(100)
-    for _ in range(20):  # 200 a second, evenly
-        play.admits(1)
-        play.now += 0.005
-    for _ in range(200):
-        play.now += 0.005
-        play.admits(1)
+    refused = 0
+    for millisecond in range(6000):  # ten pieces in each, evenly
+        play.now += 0.001
+        admitted = play.admits(10)
         step = play.step()
         if step.ask is not None:
             play.grant(step.ask.most)
-    current = play.state.stats(play.now)
-    assert current.admitted >= 215
-    assert 50 <= current.held <= 500
+        if millisecond >= 1000:  # then sizes have grown
+            refused += 10 - admitted
+            assert play.state.stats(play.now).held <= 25_000
+    assert refused == 0
+    for _ in range(3000):  # and once in a second
+        play.now += 1.0
+        play.admit()
+        step = play.step()
+        if step.ask is not None:
+            play.grant(step.ask.most)
+    assert play.state.stats(play.now).held <= 10
 
 
 def test_an_early_end_at_least_doubles_the_next() -> None:
