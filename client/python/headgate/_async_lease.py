@@ -14,7 +14,7 @@ from headgate._clock import LONGEST, Clock, MovedClock
 from headgate._core import Core, Io
 from headgate._errors import Code, error
 from headgate._lease_ask import Asker, LeasePlan
-from headgate._lease_state import Ask, Failure, Step
+from headgate._lease_state import ADMITTED, Ask, Failure, Step
 from headgate._lease_types import Admission, LeaseStats
 from headgate._reporter import AsyncReporter
 
@@ -60,8 +60,10 @@ class AsyncLease:
     async def wait(self, cost: float = 1.0, *, max_wait: float = math.inf) -> Admission:
         """Waits until the piece is admitted, or to the end of max_wait; as Lease.wait."""
         check_wait(max_wait)
-        woken = asyncio.get_running_loop().create_future()
         now = self._now()
+        if self._state.take_easily(cost, now):
+            return ADMITTED
+        woken = asyncio.get_running_loop().create_future()
         try:
             waiter = self._state.join(cost, now, now + max_wait, lambda: _set(woken))
         finally:

@@ -15,7 +15,7 @@ from headgate._clock import LONGEST, Cancellation, Clock, MovedClock
 from headgate._core import Core, Io, run
 from headgate._errors import Code, error
 from headgate._lease_ask import Asker, LeasePlan
-from headgate._lease_state import Ask, Failure, Step, Waiter
+from headgate._lease_state import ADMITTED, Ask, Failure, Step, Waiter
 from headgate._lease_types import Admission, LeaseStats
 from headgate._reporter import Reporter
 
@@ -101,9 +101,11 @@ class Lease:
         Those who wait stand in the server's line. Raises CancelledError; else as `admit`.
         """
         check_wait(max_wait)
-        woken = threading.Event()
         with self._lock:
             now = self._now()
+            if self._state.take_easily(cost, now):
+                return ADMITTED
+            woken = threading.Event()
             try:
                 waiter = self._state.join(cost, now, now + max_wait, woken.set)
             finally:

@@ -55,6 +55,7 @@ def plan(
     core.must_be_open()
     request = replace(
         request,
+        tags=dict(request.tags),
         identity=request.identity or core.options.identity,
         target=request.target or core.options.target,
     )

@@ -58,11 +58,14 @@ class Told:
         counts = self._take_counts(grant.count())
         if grant.permit_id is None and not counts:
             return None
-        predicted_busy = 0.0 if grant.busy_ratio is None else grant.spent * grant.busy_ratio
+        cost = self._take_cost(grant.spent * grant.ratio) if self._tells_cost else None
+        busy_time = None
+        if self._tells_busy_time:
+            busy_time = self._take_busy_time(grant.spent * (grant.busy_ratio or 0.0))
         return PermitReport(
             permit_id=grant.permit_id or 0,
-            actual_cost=self._take_cost(grant.spent * grant.ratio) if self._tells_cost else None,
-            busy_time=self._take_busy_time(predicted_busy) if self._tells_busy_time else None,
+            actual_cost=cost,
+            busy_time=busy_time,
             lease_use=LeaseUse(
                 spent=grant.spent,
                 pieces=grant.pieces,

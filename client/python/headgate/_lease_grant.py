@@ -88,7 +88,7 @@ class Grant:
         self.is_full = False  # a piece found no room that would have fitted into it whole
         looks_closer = self.reject_ratio > 0 or self.one_at_a_time
         self.easy_until = self.half_at
-        self.easy_piece = 0.0  # the largest that there was so far
+        self.easy_piece = -1.0  # the largest that there was so far; the first is looked at
         # The piece that comes to half of it is looked at.
         self.easy_amount = -1.0 if looks_closer else math.nextafter(self.amount / 2, 0.0)
 
@@ -115,8 +115,9 @@ class Grant:
 
     def put_back(self, cost: float) -> None:
         """A piece that nobody began after all."""
-        self.spent = max(self.spent - cost, 0.0)
         self.pieces -= 1
+        # Of no pieces nothing is spent, not even what rounding leaves.
+        self.spent = max(self.spent - cost, 0.0) if self.pieces > 0 else 0.0
 
     def ease(self) -> None:
         """The next one has been thought of: the whole of it may be taken without a closer look."""

@@ -193,6 +193,10 @@ class LeaseState:
 
     def admit(self, cost: float, now: float) -> Admission:
         """Whether one piece may be done now. Raises what Check would."""
+        return ADMITTED if self.take_easily(cost, now) else self._admit_closely(cost, now)
+
+    def take_easily(self, cost: float, now: float) -> bool:
+        """Admits a piece like those before, by far the most of all; False: it has to be looked at."""
         grant = self._current
         try:
             if (
@@ -203,10 +207,10 @@ class LeaseState:
             ):
                 grant.spent += cost
                 grant.pieces += 1
-                return ADMITTED
+                return True
         except TypeError:
-            pass
-        return self._admit_closely(cost, now)
+            pass  # it is no number
+        return False
 
     def join(self, cost: float, now: float, deadline: float, wake: Callable[[], object]) -> Waiter:
         """A piece that waits if it has to. Its result may be there at once."""
@@ -214,9 +218,12 @@ class LeaseState:
         self._must_be_open()
         waiter = Waiter(cost, deadline, wake)
         self._serve(waiter, now)
-        if waiter.result is None:
+        result = waiter.result
+        if result is None:
             self._waiters.append(waiter)
             self.news = True
+        elif isinstance(result, Admission) and result.reason is Reason.CAPACITY:
+            self._need(cost, now)  # it has no time to wait, but may come again
         return waiter
 
     def leave(self, waiter: Waiter) -> None:
@@ -258,7 +265,7 @@ class LeaseState:
             admitted=self._admitted + sum(each.pieces for each in (*held, *self._retired)),
             refused=self._refused,
             local=self._local,
-            held=sum(each.left for each in held if now < each.ends),
+            held=sum((each.left for each in held if now < each.ends), 0.0),
         )
 
     def close(self) -> list[PermitReport]:
@@ -283,6 +290,8 @@ class LeaseState:
         least = self._least_wanted(now)
         if least is not None:
             step.ask = self._ask = self._make_ask(least, now)
+        elif self._ask is None:
+            self._retire_what_is_spent()
         step.reports = self.give_back(alone=bool(self.closed))
         if step.ask is None:
             self._fill_wait(step, now)
@@ -318,8 +327,9 @@ class LeaseState:
 
     def failed(self, failure: Failure, now: float) -> None:
         ask = self._take_ask()
-        self._failure = failure
-        self._pause_until = now + failure.pause
+        if failure.cause.code is not Code.CANCELLED:  # which says nothing of the server
+            self._failure = failure
+            self._pause_until = now + failure.pause
         returned = ask.terms.returned
         if returned is not None and returned.permit_id:
             self._unsaid.append(returned)
@@ -342,9 +352,8 @@ class LeaseState:
         self._must_be_open()
         admission = self._take(cost, now)
         if admission is None:
+            self._need(cost, now)
             denial = self._denial
-            if denial is None or not denial.blocks(cost, now):
-                self._need(cost)
             if denial is not None and not denial.is_known(cost, now):
                 denial = None
             admission = self._without_room(cost, now, self._failure, denial)
@@ -352,8 +361,10 @@ class LeaseState:
             return ADMITTED
         return self._counted(admission, cost)
 
-    def _need(self, cost: float) -> None:
-        """The next ask is for that, too, though nobody waits for it."""
+    def _need(self, cost: float, now: float) -> None:
+        """The next ask is for that, too, though nobody waits for it; unless it was just denied."""
+        if self._denial is not None and self._denial.blocks(cost, now):
+            return
         self._needed = cost if self._needed is None else max(self._needed, cost)
         self.news = True
 
@@ -459,7 +470,7 @@ class LeaseState:
             self._resolve(waiter, raised)
             return
         if admission.local:
-            self._need(waiter.cost)
+            self._need(waiter.cost, now)
         if admission.admitted:
             waiter.grant = None if admission.local else grant
             self._resolve(waiter, self._counted(admission, waiter.cost))
@@ -492,11 +503,13 @@ class LeaseState:
     # What is held.
 
     def _pass_time(self, now: float) -> None:
+        if self._next is not None and now >= self._next.ends:
+            self._retired.append(self._next)
+            self._next = None
+            self.news = True
         if self._current is None or now < self._current.ends or self._under_way:
             return
         self._retire_current()
-        if self._current is not None and now >= self._current.ends:
-            self._retire_current()
 
     def _retire_current(self) -> None:
         """The next one takes its place."""
@@ -509,6 +522,11 @@ class LeaseState:
                 self._largest_before, self._largest = self._largest, 0.0
             if self._current is not None:
                 self._current.used_from = retired.till
+
+    def _retire_what_is_spent(self) -> None:
+        """Where no ask takes it along; what is left of it is too little for the pieces that come."""
+        if self._current is not None and self._current.is_full and not self._under_way:
+            self._retire_current()
 
     def _take_retired(self) -> list[Grant]:
         retired = list(self._retired)
@@ -523,6 +541,8 @@ class LeaseState:
         if self._denial is not None and self._denial.least <= ask.least:
             self._denial = None
         self._asks_least = False
+        if self._needed is not None and grant.has_room(self._needed):
+            self._needed = None
         if self.closed or now >= grant.ends:
             self._retired.append(grant)
         elif self._current is None:
@@ -634,6 +654,8 @@ class LeaseState:
     def _deny(self, answer: Answer, ask: Ask, now: float) -> None:
         after = answer.retry_after
         longest = self._options.longest_wait
+        if self._needed is not None and self._needed >= ask.least:
+            self._needed = None
         self._asks_least = answer.lease is None  # it denies all of what was asked for, or nothing
         self._denial = _Denial(
             least=ask.least,

@@ -250,6 +250,62 @@ def test_what_is_spent_goes_back_at_once_where_no_ask_is_due() -> None:
     assert [each.permit_id for each in play.reports] == [1]
 
 
+def test_what_is_spent_goes_back_at_once_where_none_may_be_asked_for() -> None:
+    play = Play()
+    play.holds(10)
+    play.admits(2, 3)
+    play.ask()
+    play.deny(60.0)
+    assert play.admits(2, 3) == 1
+    assert play.asks_nothing()
+    assert [each.permit_id for each in play.reports] == [1]
+
+
+def test_a_next_lease_that_ends_before_the_current_one_is_given_back_then() -> None:
+    play = Play()
+    play.holds(10)
+    play.admits(5)
+    play.ask()
+    play.grant(20, time=0.2)
+    assert play.step().until == pytest.approx(100.202)
+    play.now = 100.3
+    assert play.ask().least == 1
+    assert play.admits(10) == 5
+
+
+def test_pieces_that_were_refused_and_now_fit_are_not_asked_for_again() -> None:
+    play = Play()
+    play.admit()
+    play.ask()
+    play.admits(5)
+    play.grant(10)
+    assert play.asks_nothing()
+
+
+def test_who_has_no_time_to_wait_is_asked_for_all_the_same() -> None:
+    play = Play()
+    waiter = play.join(3, 0.0)
+    assert isinstance(waiter.result, Admission)
+    assert not waiter.result.admitted
+    assert play.ask().least == 3
+    play.grant(3)
+    waiter = play.join(3, 0.0)
+    assert isinstance(waiter.result, Admission)
+    assert waiter.result.admitted
+
+
+def test_of_pieces_that_were_put_back_nothing_is_spent() -> None:
+    play = Play()
+    waiters = [play.join(cost) for cost in (0.1, 0.2, 0.7)]
+    play.ask()
+    play.grant(1.1)
+    for waiter in waiters:
+        play.state.leave(waiter)
+    (report,) = play.state.close()
+    assert report.lease_use is not None
+    assert (report.lease_use.spent, report.lease_use.pieces) == (0, 0)
+
+
 def test_sizes_follow_use() -> None:
     play = Play()
     refused = 0
