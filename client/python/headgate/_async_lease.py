@@ -14,7 +14,8 @@ from headgate._clock import LONGEST, Clock, MovedClock
 from headgate._core import Core, Io
 from headgate._errors import Code, error
 from headgate._lease_ask import Asker, LeasePlan
-from headgate._lease_state import ADMITTED, Ask, Failure, Step
+from headgate._lease_refusals import ADMITTED
+from headgate._lease_step import Ask, Failure, Step
 from headgate._lease_types import Admission, LeaseStats
 from headgate._reporter import AsyncReporter
 

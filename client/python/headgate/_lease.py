@@ -15,7 +15,8 @@ from headgate._clock import LONGEST, Cancellation, Clock, MovedClock
 from headgate._core import Core, Io, run
 from headgate._errors import Code, error
 from headgate._lease_ask import Asker, LeasePlan
-from headgate._lease_state import ADMITTED, Ask, Failure, Step, Waiter
+from headgate._lease_refusals import ADMITTED
+from headgate._lease_step import Ask, Failure, Step, Waiter
 from headgate._lease_types import Admission, LeaseStats
 from headgate._reporter import Reporter
 
@@ -77,8 +78,8 @@ class Lease:
     def admit(self, cost: float = 1.0) -> Admission:
         """Whether a piece of this cost may be done now, in the job's own unit.
 
-        A refusal says when to come back; it is none to try at once. Raises InvalidArgumentError, and what
-        Check would where an ask for a lease fails for good.
+        A refusal says when to come back, and why. Raises InvalidArgumentError, and where a lease cannot be
+        asked for what `Client.check` would.
         """
         with self._lock:
             state = self._state

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from headgate._checked import check_cost, check_request, check_seconds
 from headgate._core import FIRST_PAUSE, LONGEST_PAUSE, Core, Io, is_sent_away, is_unreachable, stood_in_line
 from headgate._errors import Code, Error, error, invalid
-from headgate._lease_state import Ask, Failure, LeaseOptions, LeaseState
+from headgate._lease_state import LeaseState
+from headgate._lease_step import Ask, Failure, LeaseOptions
 from headgate._types import Answer, CheckRequest, PermitReport, ReportResult
 
 _log = logging.getLogger("headgate")

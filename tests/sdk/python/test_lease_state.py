@@ -27,7 +27,8 @@ from headgate import (
 )
 from headgate._fallback import Fallback
 from headgate._lease_counts import Told
-from headgate._lease_state import Ask, Failure, LeaseOptions, LeaseState, Step, Waiter
+from headgate._lease_state import LeaseState
+from headgate._lease_step import Ask, Failure, LeaseOptions, Step, Waiter
 from headgate._types import CheckRequest
 
 _RTT = 0.002
