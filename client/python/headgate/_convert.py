@@ -74,20 +74,24 @@ def _set_terms(terms: LeaseTerms, proto: v1.LeaseTerms) -> None:
     proto.least = terms.least
     _set(terms.time, proto.time)
     if terms.returned is not None:
-        proto.returned.CopyFrom(_report(terms.returned))
+        _fill_report(terms.returned, proto.returned)
 
 
 def report_request(reports: list[PermitReport]) -> v1.ReportRequest:
-    return v1.ReportRequest(reports=[_report(each) for each in reports])
+    proto = v1.ReportRequest()
+    for report in reports:
+        _fill_report(report, proto.reports.add())
+    return proto
 
 
-def _report(report: PermitReport) -> v1.PermitReport:
-    proto = v1.PermitReport(permit_id=report.permit_id, actual_cost=report.actual_cost)
+def _fill_report(report: PermitReport, proto: v1.PermitReport) -> None:
+    proto.permit_id = report.permit_id
+    if report.actual_cost is not None:
+        proto.actual_cost = report.actual_cost
     if report.busy_time is not None:
         _set(report.busy_time, proto.busy_time)
     if report.lease_use is not None:
         proto.lease_use.CopyFrom(_lease_use(report.lease_use))
-    return proto
 
 
 def _lease_use(use: LeaseUse) -> v1.LeaseUse:

@@ -164,9 +164,9 @@ class Answer:
     priority: int = 0
     chunk_scale: float | None = None  # advice, a factor on the estimate: for the next chunk
     waited: float | None = None  # how long it waited in the server; None: it was answered at once
+    local: bool = False  # Headgate was unreachable: this is what on_unreachable says
     # Of a Check for a lease; None: the server is from before there were leases.
     lease: GrantedLease | None = None
-    local: bool = False  # Headgate was unreachable: this is what on_unreachable says
 
     @property
     def allowed(self) -> bool:

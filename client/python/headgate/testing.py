@@ -8,8 +8,8 @@ As the real one it lets a Check with max_wait wait in its line: one that is deni
 that is over or its own time is up, and then gets what comes next. `permit` and `chunks` wait so. What is
 left of a scripted denial when a Check's time is up is for the next Check.
 
-A Check for a lease is granted all that it asks for. The pieces of a lease's time are for the test: it lets
-time pass by `clock.advance`, and a `wait` that has to wait moves it.
+A Check for a lease is granted all that it asks for. A lease's time passes only when a test advances the
+clock, or something waits.
 
 Reports come in the background even here: call the client's `flush` before looking at them. So do leases:
 close a lease before looking at what was returned.
