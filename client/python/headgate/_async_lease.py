@@ -182,7 +182,8 @@ class AsyncLease:
         try:
             await asyncio.wait([self._call])
             if self._call.cancelled():
-                said = Failure(error(Code.CANCELLED, "nobody waits for it any more"), 0.0)
+                left = error(Code.CANCELLED, "nobody waits for it any more")
+                said = Failure(left, 0.0, was_heard=ask.was_sent)
             else:
                 said = self._call.result()
         finally:

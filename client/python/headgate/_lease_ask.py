@@ -76,6 +76,7 @@ class Asker:
         self._id = ""  # of an ask that was not answered: what it was granted is told again
 
     async def ask(self, io: Io, ask: Ask) -> Answer | Failure:
+        """Raises nothing: what went wrong is told."""
         self._id = self._id or self._core.jitter.request_id()
         request = replace(self._request, request_id=self._id, estimated_cost=ask.most, lease=ask.terms)
         timed = _Timed(io, ask)
@@ -83,10 +84,10 @@ class Asker:
         try:
             answer, waits = await self._core.ask_for_lease(timed, request, ask.max_wait)
         except Error as failure:
-            return self._failure(failure, io.now())
+            return self._failure(failure, ask, io.now())
         except Exception as mistake:
             # Of a transport that somebody else has written, or the client was closed meanwhile.
-            return self._failure(error(Code.INTERNAL, repr(mistake)), io.now())
+            return self._failure(error(Code.INTERNAL, repr(mistake)), ask, io.now())
         ask.stood_in_line = stood_in_line(answer, waits, io.now() - began)
         self._id = ""
         self._failures = 0
@@ -98,9 +99,11 @@ class Asker:
             )
         return answer
 
-    def _failure(self, cause: Error, now: float) -> Failure:
+    def _failure(self, cause: Error, ask: Ask, now: float) -> Failure:
+        # Where nobody listens nothing was heard; a server that sends its callers away has heard them.
+        was_heard = ask.was_sent and (cause.code is not Code.UNAVAILABLE or is_sent_away(cause))
         if cause.code is Code.CANCELLED:
-            return Failure(cause, 0.0)
+            return Failure(cause, 0.0, was_heard=was_heard)
         options = self._core.options
         pause = self._core.jitter.backoff(self._failures, FIRST_PAUSE, LONGEST_PAUSE)
         pause = max(pause, cause.retry_delay or 0.0)
@@ -108,9 +111,8 @@ class Asker:
         if is_sent_away(cause):
             self._returns_until = now + options.longest_wait
         if not is_unreachable(cause):
-            return Failure(cause, pause, is_final=cause.code is not Code.RESOURCE_EXHAUSTED)
-        # Where nobody listens nothing was heard; a server that sends its callers away has heard them.
-        was_heard = cause.code is not Code.UNAVAILABLE or is_sent_away(cause)
+            is_final = cause.code is not Code.RESOURCE_EXHAUSTED
+            return Failure(cause, pause, is_final=is_final, was_heard=was_heard)
         if now < self._returns_until:
             return Failure(cause, pause, was_heard=was_heard)
         if options.on_unreachable.decides:

@@ -28,10 +28,6 @@ class Told:
         self._busy_time = 0.0
         self._tells_busy_time = False
 
-    def __bool__(self) -> bool:
-        """Whether there are refusals to be told."""
-        return bool(self._refused)
-
     def refuse(self, admission: Admission, cost: float) -> None:
         limit = admission.limit_kind
         self._add((admission.reason, limit, admission.budget, admission.rule, admission.signal), 1, cost)

@@ -34,6 +34,10 @@ class Ask:
     sent: float = math.nan  # when; told by whoever sends it
     stood_in_line: bool = False  # in the server, for as long as it was to
 
+    @property
+    def was_sent(self) -> bool:
+        return not math.isnan(self.sent)
+
 
 @dataclass(frozen=True)
 class Failure:
