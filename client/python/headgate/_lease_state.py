@@ -124,7 +124,6 @@ class LeaseState:
     def close(self) -> list[PermitReport]:
         """What is left, to be given back. Whoever waits gets RuntimeError."""
         self.closed = "the lease is closed"
-        self.news = True
         for waiter in self._waiters:
             waiter.end(RuntimeError(self.closed))
         self._waiters.clear()

@@ -323,6 +323,7 @@ def test_closing_gives_everything_back_and_ends_those_who_wait(
     for call in (lease.admit, lease.wait):
         with pytest.raises(RuntimeError, match="the lease is closed"):
             call()
+    assert lease._thread is None
     assert client.check().allowed  # the client is as it was
 
 
