@@ -4,10 +4,13 @@ with Client("headgate:8081", on_unreachable=OnUnreachable.wait(), identity="copy
     for chunk in client.chunks(total, start=500):
         copy_rows(chunk.first, chunk.size)
 
-docs/clients.md begins with a job that is throttled in five minutes; `headgate.testing` is for its tests.
+For thousands of small pieces a second there are leases, `client.lease`: each piece is admitted without a
+call. docs/clients.md begins with a job that is throttled in five minutes; `headgate.testing` is for its
+tests.
 """
 
 from headgate._async_client import AsyncClient
+from headgate._async_lease import AsyncLease
 from headgate._chunks import Chunk, ChunkSize
 from headgate._client import Client
 from headgate._clock import Cancellation, Clock
@@ -21,6 +24,16 @@ from headgate._errors import (
     NotInTimeError,
     NotLoweredError,
     UnreachableError,
+)
+from headgate._lease import Lease
+from headgate._lease_types import (
+    Admission,
+    GrantedLease,
+    LeaseStats,
+    LeaseTerms,
+    LeaseUse,
+    LeaseWork,
+    PieceCount,
 )
 from headgate._options import OnUnreachable, TlsOptions
 from headgate._permit import Permit
@@ -50,8 +63,10 @@ from headgate._types import (
 
 __all__ = [
     "MAX_COST",
+    "Admission",
     "Answer",
     "AsyncClient",
+    "AsyncLease",
     "AsyncTransport",
     "BudgetUnit",
     "Cancellation",
@@ -66,9 +81,15 @@ __all__ = [
     "Code",
     "DeniedForGoodError",
     "Error",
+    "GrantedLease",
     "Health",
     "HealthState",
     "InvalidArgumentError",
+    "Lease",
+    "LeaseStats",
+    "LeaseTerms",
+    "LeaseUse",
+    "LeaseWork",
     "LimitKind",
     "NotFoundError",
     "NotInTimeError",
@@ -77,6 +98,7 @@ __all__ = [
     "Overrun",
     "Permit",
     "PermitReport",
+    "PieceCount",
     "Reason",
     "ReportOutcome",
     "ReportResult",

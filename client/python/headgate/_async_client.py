@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import weakref
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
+from headgate._async_lease import AsyncLease
 from headgate._block import AsyncPermitBlock
 from headgate._checked import check_permit_id, check_report, refuse_to_copy
 from headgate._chunks import Chunk, ChunkSizes
@@ -14,6 +17,8 @@ from headgate._clock import Clock, RealClock
 from headgate._core import Core
 from headgate._errors import Error
 from headgate._grpc_transport import AsyncGrpcTransport
+from headgate._lease_ask import plan
+from headgate._lease_types import LeaseWork
 from headgate._options import ConnectionOptions, OnUnreachable
 from headgate._permit import Permit
 from headgate._reporter import AsyncReporter
@@ -62,6 +67,7 @@ class AsyncClient:
         self._transport = transport
         self._io = _Io(transport, self._clock)
         self._reporter = AsyncReporter(transport, self._core.options.max_queued_reports, self._core.jitter)
+        self._leases: weakref.WeakSet[AsyncLease] = weakref.WeakSet()
 
     async def check(self, **work: Unpack[CheckWork]) -> Answer:
         """Asks once; as Client.check."""
@@ -99,6 +105,12 @@ class AsyncClient:
                 yield Chunk(sizes.first, size, permit)
             sizes.taken(size, permit.answer if states_size else None)
 
+    def lease(self, **work: Unpack[LeaseWork]) -> AsyncLease:
+        """Many small pieces of work, admitted without asking for each; as Client.lease."""
+        lease = AsyncLease(plan(self._core, **work), self._core, self._clock, self._reporter, self._io)
+        self._leases.add(lease)
+        return lease
+
     def report(
         self, permit_id: int, *, actual_cost: float | None = None, busy_time: float | None = None
     ) -> None:
@@ -123,7 +135,8 @@ class AsyncClient:
         return self._reporter.stats
 
     async def close(self) -> None:
-        """Sends what is queued, for at most flush_timeout, and ends connections; as Client.close."""
+        """Gives leases back, sends what is queued, and ends connections; as Client.close."""
+        await asyncio.gather(*(lease.give_back() for lease in list(self._leases)))
         self._core.closed = True
         await self._reporter.stop(self._core.options.flush_timeout)
         await self._transport.close()

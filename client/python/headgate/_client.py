@@ -16,6 +16,9 @@ from headgate._clock import Cancellation, Clock, RealClock
 from headgate._core import Core, run
 from headgate._errors import Code, Error, error
 from headgate._grpc_transport import GrpcTransport
+from headgate._lease import Lease, OpenLeases
+from headgate._lease_ask import plan
+from headgate._lease_types import LeaseWork
 from headgate._options import ConnectionOptions, OnUnreachable
 from headgate._permit import Permit
 from headgate._reporter import Reporter
@@ -82,9 +85,10 @@ class Client:
         self._transport = transport
         self._io = _Io(transport, self._clock, None)
         self._reporter = Reporter(transport, self._core.options.max_queued_reports, self._core.jitter)
+        self._leases = OpenLeases()
         # At the end of the process, too, and wherever a client is forgotten.
         self._close = weakref.finalize(
-            self, _close, self._reporter, transport, self._core.options.flush_timeout
+            self, _close, self._leases, self._reporter, transport, self._core.options.flush_timeout
         )
         _forks.register(self)
 
@@ -153,6 +157,16 @@ class Client:
                 yield Chunk(sizes.first, size, permit)
             sizes.taken(size, permit.answer if states_size else None)
 
+    def lease(self, **work: Unpack[LeaseWork]) -> Lease:
+        """Many small pieces of work, admitted without asking for each: for who does thousands a second.
+
+        `piece` is what one costs, in the job's own unit; absent: the largest that was seen lately.
+        `time` is for how many seconds a lease is spent, and so how late a pause may come: 0.1 to 10,
+        absent: 1. It asks for nothing before the first piece. InvalidArgumentError names what is wrong.
+        """
+        lease = Lease(plan(self._core, **work), self._core, self._clock, self._reporter, self._io_of)
+        return self._leases.add(lease)
+
     def report(
         self, permit_id: int, *, actual_cost: float | None = None, busy_time: float | None = None
     ) -> None:
@@ -182,10 +196,11 @@ class Client:
         return self._reporter.stats
 
     def close(self) -> None:
-        """Sends what is queued, for at most flush_timeout, and ends connections.
+        """Gives leases back, sends what is queued, for at most flush_timeout each, and ends connections.
 
         Whoever still waits, and whoever calls later, gets RuntimeError.
         """
+        self._leases.close(self._core.options.flush_timeout)
         self._core.closed = True
         self._close()
 
@@ -211,12 +226,14 @@ class Client:
     def after_fork_in_child(self) -> None:
         self._core.after_fork()
         self._reporter.after_fork_in_child()
+        self._leases.after_fork_in_child()
 
     def _io_of(self, cancellation: Cancellation | None) -> _Io:
         return self._io if cancellation is None else _Io(self._transport, self._clock, cancellation)
 
 
-def _close(reporter: Reporter, transport: Transport, timeout: float) -> None:
+def _close(leases: OpenLeases, reporter: Reporter, transport: Transport, timeout: float) -> None:
+    leases.close(timeout)
     reporter.stop(timeout)
     transport.close()
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 # Beyond it threading and gRPC overflow; nobody waits so long.
 LONGEST = 365 * 24 * 3600.0
@@ -61,6 +61,14 @@ class Clock(Protocol):
         """Returns when they have passed, or as soon as it is cancelled."""
 
     async def sleep_async(self, seconds: float) -> None: ...
+
+
+@runtime_checkable
+class MovedClock(Protocol):
+    """A clock that is moved by hand tells whoever waits for a time in the background."""
+
+    def on_move(self, callback: Callable[[], object]) -> None:
+        """Calls a method, for as long as its object lives, each time that it was moved."""
 
 
 class RealClock:

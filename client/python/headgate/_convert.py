@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf import any_pb2, duration_pb2
 
 from headgate import _wire
 from headgate._errors import Code, Error, error
+from headgate._lease_types import GrantedLease, LeaseTerms, LeaseUse, PieceCount
 from headgate._types import (
     Answer,
     BudgetUnit,
@@ -31,8 +32,9 @@ from headgate.v1 import throttler_service_pb2 as v1
 
 E = TypeVar("E", bound=enum.Enum)
 
-# Of counts alone; a decision has no such reason.
-_REASON_UNMATCHED = 9
+# Of counts alone; a decision has no such reason, but a sentence that begins so.
+_REASON_UNMATCHED = Reason.UNMATCHED.value
+_UNMATCHED = "Allowed: no rule matches"
 
 
 def _known(kind: type[E], number: int, unknown: E) -> E:
@@ -63,16 +65,76 @@ def check_request(request: CheckRequest) -> v1.CheckRequest:
     )
     if request.max_wait > 0:
         _set(request.max_wait, proto.max_wait)
+    if request.lease is not None:
+        _set_terms(request.lease, proto.lease)
     return proto
+
+
+def _set_terms(terms: LeaseTerms, proto: v1.LeaseTerms) -> None:
+    proto.least = terms.least
+    _set(terms.time, proto.time)
+    if terms.returned is not None:
+        _fill_report(terms.returned, proto.returned)
 
 
 def report_request(reports: list[PermitReport]) -> v1.ReportRequest:
     proto = v1.ReportRequest()
     for report in reports:
-        added = proto.reports.add(permit_id=report.permit_id, actual_cost=report.actual_cost)
-        if report.busy_time is not None:
-            _set(report.busy_time, added.busy_time)
+        _fill_report(report, proto.reports.add())
     return proto
+
+
+def _fill_report(report: PermitReport, proto: v1.PermitReport) -> None:
+    proto.permit_id = report.permit_id
+    if report.actual_cost is not None:
+        proto.actual_cost = report.actual_cost
+    if report.busy_time is not None:
+        _set(report.busy_time, proto.busy_time)
+    if report.lease_use is not None:
+        proto.lease_use.CopyFrom(_lease_use(report.lease_use))
+
+
+def _lease_use(use: LeaseUse) -> v1.LeaseUse:
+    return v1.LeaseUse(
+        spent=use.spent,
+        pieces=use.pieces,
+        counts=[_piece_count(each) for each in use.counts],
+        identity=use.identity,
+        target=use.target,
+    )
+
+
+def _piece_count(count: PieceCount) -> v1.PieceCount:
+    return v1.PieceCount(
+        verdict=_number(count.verdict),
+        reason=_number(count.reason),
+        limit_kind=_number(count.limit_kind),
+        budget=count.budget,
+        rule=count.rule,
+        signal=count.signal,
+        pieces=count.pieces,
+        cost=count.cost,
+    )
+
+
+def _number(word: enum.Enum | None) -> Any:
+    """In the API; 0, which is unspecified, of none and of one that is unknown here."""
+    return 0 if word is None else max(word.value, 0)
+
+
+def _granted(decision: v1.Decision) -> GrantedLease | None:
+    if not decision.HasField("lease"):
+        return None
+    proto = decision.lease
+    return GrantedLease(
+        amount=proto.amount,
+        time=_seconds(proto.time),
+        largest_piece=proto.largest_piece if proto.HasField("largest_piece") else None,
+        reject_ratio=proto.reject_ratio,
+        one_at_a_time=proto.one_at_a_time,
+        unmatched=decision.reason == _REASON_UNMATCHED or decision.message.startswith(_UNMATCHED),
+        returned=_result(proto.returned) if proto.HasField("returned") else None,
+    )
 
 
 def _violation(proto: v1.Violation) -> Violation:
@@ -131,6 +193,7 @@ def answer(response: v1.CheckResponse) -> Answer:
         priority=decision.priority,
         chunk_scale=decision.chunk_scale if has("chunk_scale") else None,
         waited=_seconds(decision.waited) if has("waited") else None,
+        lease=_granted(decision),
     )
 
 

@@ -28,8 +28,8 @@ from headgate._types import (
 _FIRST_RETRY = 0.010
 _LONGEST_RETRY = 0.100
 # Between Checks while the server cannot be reached or is overloaded.
-_FIRST_PAUSE = 0.100
-_LONGEST_PAUSE = 2.0
+FIRST_PAUSE = 0.100
+LONGEST_PAUSE = 2.0
 # However soon the server lets one come back.
 _SHORTEST_WAIT = 0.001
 # The longest that one Check stands in the server's line: so soon a connection that died silently is
@@ -37,6 +37,7 @@ _SHORTEST_WAIT = 0.001
 _LONGEST_SLICE = 30.0
 
 T = TypeVar("T")
+_Ask = Callable[["Io", CheckRequest, float], Awaitable[Answer]]
 
 
 class Io(Protocol):
@@ -63,17 +64,17 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a synchronous call was suspended")
 
 
-def _is_unreachable(failure: Error) -> bool:
+def is_unreachable(failure: Error) -> bool:
     return failure.code in (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
 
 
-def _is_sent_away(failure: Error) -> bool:
+def is_sent_away(failure: Error) -> bool:
     """By a server that stops, and says when to come back: to the same address, where another is by
     then."""
     return failure.code is Code.UNAVAILABLE and failure.retry_delay is not None
 
 
-def _stood_in_line(answer: Answer, sent: float, took: float) -> bool:
+def stood_in_line(answer: Answer, sent: float, took: float) -> bool:
     """Whether the server let it stand in line, so that it need not wait here.
 
     One that does not, since it knows no line or this one is full, answers at once. By both clocks, so
@@ -138,18 +139,42 @@ class Core:
 
     async def ask_in_line(self, io: Io, request: CheckRequest, left: float) -> tuple[Answer, float]:
         """One slice of a wait: the answer, and for how long the Check was to wait in the server."""
+        return await self._ask_in_line(io, request, left, self._ask)
+
+    async def ask_for_lease(self, io: Io, request: CheckRequest, left: float) -> tuple[Answer, float]:
+        """The same, but where nobody answers that is always an error: what on_unreachable says holds for
+        each piece of a lease, which `decide_alone` tells, and not for the lease."""
+        return await self._ask_in_line(io, request, left, self._ask_server)
+
+    def decide_alone(self, cost: float, now: float) -> Answer:
+        """What on_unreachable says of one piece while nobody answers, where it decides."""
+        return self._fallback.decide(CheckRequest(estimated_cost=cost), now)
+
+    async def _ask_in_line(
+        self, io: Io, request: CheckRequest, left: float, ask: _Ask
+    ) -> tuple[Answer, float]:
         deadline = self.options.check_deadline
         if left < _SHORTEST_WAIT:
-            return await self._ask(io, replace(request, max_wait=0.0), deadline), 0.0
+            return await ask(io, replace(request, max_wait=0.0), deadline), 0.0
         if self._fallback.is_answered:
             wait = min(left, _LONGEST_SLICE)
             timeout = deadline + wait
         else:
             wait = min(left, _LONGEST_SLICE, deadline / 2)
             timeout = deadline
-        return await self._ask(io, replace(request, max_wait=wait), timeout), wait
+        return await ask(io, replace(request, max_wait=wait), timeout), wait
 
     async def _ask(self, io: Io, request: CheckRequest, timeout: float) -> Answer:
+        try:
+            return await self._ask_server(io, request, timeout)
+        except Error as failure:
+            # Who is sent away from the line comes back to the next server.
+            comes_back = request.max_wait > 0 and is_sent_away(failure)
+            if not self._fallback.decides or not is_unreachable(failure) or comes_back:
+                raise
+            return self._fallback.decide(request, io.now())
+
+    async def _ask_server(self, io: Io, request: CheckRequest, timeout: float) -> Answer:
         async def call(left: float) -> Answer:
             # The rest is for the way there and back.
             longest = max(left - self.options.check_deadline, left / 2)
@@ -158,26 +183,24 @@ class Core:
             return await io.check(replace(request, max_wait=longest), left)
 
         if not self._fallback.may_ask(io.now()):
-            return self._fallback.decide(request, io.now())
+            raise error(Code.UNAVAILABLE, "Headgate was unreachable just now, and is not asked yet")
         try:
             answer = await self._retry(io, timeout, call)
         except Error as failure:
-            return self._without_answer(io, request, failure)
+            self._note_failure(io, request, failure)
+            raise
         self._fallback.succeeded()
         return answer
 
-    def _without_answer(self, io: Io, request: CheckRequest, failure: Error) -> Answer:
-        if not _is_unreachable(failure):
-            if failure.code is not Code.CANCELLED:
-                self._fallback.succeeded()  # it answered, if with an error
-            raise failure
-        if request.max_wait > 0 and _is_sent_away(failure):
+    def _note_failure(self, io: Io, request: CheckRequest, failure: Error) -> None:
+        if failure.code is Code.CANCELLED:
+            return
+        if not is_unreachable(failure):
+            self._fallback.succeeded()  # it answered, if with an error
+        elif request.max_wait > 0 and is_sent_away(failure):
             self._fallback.sent_away()
-            raise failure
-        self._fallback.failed(io.now())
-        if self._fallback.decides:
-            return self._fallback.decide(request, io.now())
-        raise failure
+        else:
+            self._fallback.failed(io.now())
 
     async def _retry(self, io: Io, timeout: float, call: Callable[[float], Awaitable[T]]) -> T:
         """Only UNAVAILABLE is tried again, for a check_deadline from the first such failure on."""
@@ -242,7 +265,7 @@ class _Wait:
             left = self._deadline - now
             if left <= 0:
                 raise self._too_late(asked, said)
-            if isinstance(said, Answer) and _stood_in_line(said, sent, now - asked_at):
+            if isinstance(said, Answer) and stood_in_line(said, sent, now - asked_at):
                 if left < _SHORTEST_WAIT:
                     raise self._too_late(asked, said)
                 continue
@@ -265,12 +288,12 @@ class _Wait:
     def _pause_after_failure(self, failure: Error) -> float:
         options = self._core.options
         now = self._io.now()
-        if _is_sent_away(failure):
+        if is_sent_away(failure):
             self._returns_until = now + options.longest_wait
         waits = options.on_unreachable.waits or now < self._returns_until
-        if failure.code is not Code.RESOURCE_EXHAUSTED and not (waits and _is_unreachable(failure)):
+        if failure.code is not Code.RESOURCE_EXHAUSTED and not (waits and is_unreachable(failure)):
             raise failure
-        pause = self._core.jitter.backoff(self._failures, _FIRST_PAUSE, _LONGEST_PAUSE)
+        pause = self._core.jitter.backoff(self._failures, FIRST_PAUSE, LONGEST_PAUSE)
         self._failures += 1
         return max(pause, failure.retry_delay or 0.0)
 

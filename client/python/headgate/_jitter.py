@@ -26,6 +26,10 @@ class Jitter:
         """In the child: the same ids as the parent's would be answered with its permits."""
         self._begin(self._random.getrandbits(64) ^ (os.getpid() << 64))
 
+    def chance(self) -> float:
+        """From 0 to below 1."""
+        return self._random.random()
+
     def at_least(self, seconds: float) -> float:
         """Never earlier, and up to a quarter later."""
         return seconds * (1 + self._random.random() / 4)

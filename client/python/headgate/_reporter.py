@@ -43,12 +43,21 @@ class Reporter:
         with self._lock:
             if not self._queue.add(report):
                 return
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="headgate-reports", daemon=True)
-                self._thread.start()
+            self._start()
             # The thread sleeps through a window that has begun, unless the batch is full.
             if len(self._queue) == 1 or self._queue.has_full_batch:
                 self._wake.notify()
+
+    def start(self) -> None:
+        """Its thread, before there are reports: at the end of a process none can be started any more."""
+        with self._lock:
+            if not self._stopping:
+                self._start()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="headgate-reports", daemon=True)
+            self._thread.start()
 
     def flush(self, timeout: float) -> bool:
         """Until what was added before is sent or lost; false if that takes longer."""

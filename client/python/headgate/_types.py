@@ -10,7 +10,10 @@ import datetime
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from headgate._lease_types import GrantedLease, LeaseTerms, LeaseUse
 
 MAX_COST = 1e15
 """The largest estimate or actual cost; the server's limit, too."""
@@ -33,6 +36,7 @@ class Reason(enum.Enum):
     MAX_CONCURRENCY = 6
     CAPACITY = 7
     PERMITS = 8  # the caller has its share of the server's permits
+    UNMATCHED = 9  # no rule matches; of counts of pieces alone, an answer then has NONE
     LINE = 10  # others wait, and are before it
     LINE_FULL = 11  # it would have waited, but too many wait already
     APPROXIMATE = 12  # nobody decides: one server did so alone; of what is allowed, too
@@ -106,6 +110,7 @@ class CheckRequest:
     request_id: str = ""
     validate_only: bool = False
     max_wait: float = 0.0
+    lease: LeaseTerms | None = None  # it asks for a lease, of the estimated cost at most
 
 
 @dataclass(frozen=True)
@@ -162,6 +167,8 @@ class Answer:
     chunk_scale: float | None = None  # advice, a factor on the estimate: for the next chunk
     waited: float | None = None  # how long it waited in the server; None: it was answered at once
     local: bool = False  # Headgate was unreachable: this is what on_unreachable says
+    # Of a Check for a lease; None: the server is from before there were leases.
+    lease: GrantedLease | None = None
 
     @property
     def allowed(self) -> bool:
@@ -170,14 +177,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class PermitReport:
-    """What is reported of the work under one permit."""
+    """What is reported of the work under one permit, or of the pieces under one lease."""
 
-    permit_id: int
+    permit_id: int  # 0: of pieces that no permit is of
     actual_cost: float | None = None
     busy_time: float | None = None
     # The busy time was measured by the permit, not given by the job. Where the server takes none
     # that is so long, the report is sent again without it, and the server's own bound counts.
     measured: bool = False
+    lease_use: LeaseUse | None = None  # of a lease; cost and busy time are then sums over its pieces
 
 
 @dataclass(frozen=True)

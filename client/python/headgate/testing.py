@@ -8,7 +8,11 @@ As the real one it lets a Check with max_wait wait in its line: one that is deni
 that is over or its own time is up, and then gets what comes next. `permit` and `chunks` wait so. What is
 left of a scripted denial when a Check's time is up is for the next Check.
 
-Reports come in the background even here: call the client's `flush` before looking at them.
+A Check for a lease is granted all that it asks for. A lease's time passes only when a test advances the
+clock, or something waits.
+
+Reports come in the background even here: call the client's `flush` before looking at them. So do leases:
+close a lease before looking at what was returned.
 
     def test_the_backfill_waits_while_a_replica_lags():
         headgate = FakeHeadgate()
@@ -24,6 +28,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -34,6 +39,7 @@ from headgate._client import Client
 from headgate._clock import Cancellation
 from headgate._core import run
 from headgate._errors import Code, Error, error
+from headgate._lease_types import GrantedLease, LeaseTerms, PieceCount
 from headgate._options import OnUnreachable
 from headgate._settings import ClientOptions
 from headgate._types import (
@@ -65,6 +71,7 @@ class FakeClock:
         self._lock = threading.Lock()
         self._now = 1000.0
         self._waits: list[float] = []
+        self._told: list[weakref.WeakMethod[Callable[[], object]]] = []
 
     def now(self) -> float:
         return self._now
@@ -76,6 +83,7 @@ class FakeClock:
         with self._lock:
             self._now += seconds
             self._waits.append(seconds)
+        self._tell()
 
     async def sleep_async(self, seconds: float) -> None:
         await asyncio.sleep(0)  # a task that was cancelled ends here
@@ -84,6 +92,20 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         with self._lock:
             self._now += seconds
+        self._tell()
+
+    def on_move(self, callback: Callable[[], object]) -> None:
+        """Calls a method, for as long as its object lives, each time that the time was moved."""
+        with self._lock:
+            self._told.append(weakref.WeakMethod(callback))
+
+    def _tell(self) -> None:
+        with self._lock:
+            self._told = [each for each in self._told if each() is not None]
+            told = [each() for each in self._told]
+        for callback in told:
+            if callback is not None:
+                callback()
 
     @property
     def waits(self) -> list[float]:
@@ -112,6 +134,8 @@ class FakeHeadgate:
         self._unsettled: tuple[str, ...] = ()
         self._reachable = True
         self._lets_wait = True
+        self._knows_leases = True
+        self._pieces: list[PieceCount] = []
         self._permits = itertools.count(1)
         self._checks: list[CheckRequest] = []
         self._reports: list[PermitReport] = []
@@ -177,6 +201,12 @@ class FakeHeadgate:
         with self._lock:
             self._lets_wait = lets_wait
 
+    def set_knows_leases(self, knows: bool) -> None:
+        """Whether it grants leases, as it does at first; else a Check for one is a Check like any other, as
+        to a server from before there were leases."""
+        with self._lock:
+            self._knows_leases = knows
+
     # What arrived, oldest first.
 
     @property
@@ -194,6 +224,12 @@ class FakeHeadgate:
         """Permits that were given and not reported."""
         with self._lock:
             return set(self._outstanding)
+
+    @property
+    def pieces(self) -> list[PieceCount]:
+        """What was counted of the pieces of leases, as it was told."""
+        with self._lock:
+            return list(self._pieces)
 
     def _add(self, said: Answer | Error) -> None:
         with self._lock:
@@ -229,6 +265,10 @@ class FakeHeadgate:
         with self._lock:
             self._checks.append(request)
             may_wait = self._lets_wait
+            knows_leases = self._knows_leases
+        returned = None
+        if knows_leases and request.lease is not None and request.lease.returned is not None:
+            returned = self._settle_one(request.lease.returned)
         answer, scripted = self._decide(request)
         waited = 0.0
         while (
@@ -246,19 +286,36 @@ class FakeHeadgate:
                         self._script.appendleft(answer)
                 break
             answer, scripted = self._decide(request)
+        if knows_leases and request.lease is not None:
+            answer = replace(answer, lease=_granted(request, request.lease, answer, returned))
         return replace(answer, waited=waited) if waited > 0 else answer
 
     def _settle(self, reports: list[PermitReport]) -> list[ReportResult | Error]:
         self._check_reached()
-        with self._lock:
-            return [self._settle_one(report) for report in reports]
+        return [self._settle_one(report) for report in reports]
 
     def _settle_one(self, report: PermitReport) -> ReportResult:
-        self._reports.append(report)
-        if report.permit_id not in self._outstanding:
-            return ReportResult(ReportOutcome.ALREADY_SETTLED)
-        self._outstanding.remove(report.permit_id)
-        return ReportResult(ReportOutcome.SETTLED, self._overruns, self._unsettled)
+        counts_alone = report.permit_id == 0 and report.lease_use is not None
+        with self._lock:
+            self._reports.append(report)
+            if report.permit_id not in self._outstanding and not counts_alone:
+                return ReportResult(ReportOutcome.ALREADY_SETTLED)
+            self._outstanding.discard(report.permit_id)
+            if report.lease_use is not None and self._knows_leases:
+                self._pieces += report.lease_use.counts
+            return ReportResult(ReportOutcome.SETTLED, self._overruns, self._unsettled)
+
+
+def _granted(
+    request: CheckRequest, terms: LeaseTerms, answer: Answer, returned: ReportResult | None
+) -> GrantedLease:
+    """All that it asks for, unless the test's answer says otherwise."""
+    lease = answer.lease
+    if not answer.allowed:
+        lease = GrantedLease()
+    elif lease is None:
+        lease = GrantedLease(amount=request.estimated_cost or 0.0, time=terms.time)
+    return replace(lease, returned=returned)
 
 
 class _Line:
