@@ -33,6 +33,9 @@ const (
 	ReasonPermits        = headgatev1.Reason_REASON_PERMITS
 	ReasonLine           = headgatev1.Reason_REASON_LINE
 	ReasonLineFull       = headgatev1.Reason_REASON_LINE_FULL
+
+	// Only in what is counted of the pieces of a lease, as in the throttle log.
+	ReasonUnmatched = headgatev1.Reason_REASON_UNMATCHED
 )
 
 // What became of a report.
@@ -71,6 +74,8 @@ type Answer struct {
 	ChunkScale float64
 	// How long this Check waited in the server. Zero: it was answered at once.
 	Waited time.Duration
+	// Of a Check for a lease. Nil: it was none, or the server knows no leases.
+	Lease *LeaseGrant
 	// Headgate was unreachable: this is what OnUnreachable says.
 	Local bool
 }
