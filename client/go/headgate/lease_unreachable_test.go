@@ -22,7 +22,7 @@ func cutOff(t *testing.T, policy headgate.OnUnreachable) *holder {
 	h.waits(1)
 	h.fake.SetDown(true)
 	t.Cleanup(func() { h.fake.SetDown(false) }) // so that closing takes no time
-	h.admits(99, 1) // what it has is spent, whatever the policy
+	h.admits(99, 1)                             // what it has is spent, whatever the policy
 	return h
 }
 
