@@ -93,8 +93,8 @@ type Lease struct {
 type LeaseStats struct {
 	// By leases of the server's.
 	Admitted uint64
-	// By the server, by a lease, or because there was no room in it. What ended with an error is
-	// neither.
+	// By the server, by a lease, or because there was no room in it. What ended without anybody
+	// deciding is neither.
 	Refused uint64
 	// Admitted without a server, which OnUnreachable had it do.
 	Local uint64

@@ -136,9 +136,12 @@ func (l *Lease) want(cost float64) {
 	l.isWanted = true
 }
 
-// forgetWanted does so where the pieces that were refused would now be admitted, or refused for a
-// reason that is known.
-func (l *Lease) forgetWanted() { l.isWanted, l.wanted = false, 0 }
+// forgetWanted does so where pieces of that cost are now known to be admitted, or why they are refused.
+func (l *Lease) forgetWanted(isKnown func(cost float64) bool) {
+	if l.isWanted && isKnown(l.wanted) {
+		l.isWanted, l.wanted = false, 0
+	}
+}
 
 // wakeAsker has it begin, or look again, if there is something for it to do.
 func (l *Lease) wakeAsker(now time.Duration) {
@@ -209,7 +212,7 @@ func (l *Lease) ask(now time.Duration, p plan) {
 	defer cancel()
 	l.asked++
 	l.cancel, l.isInLine, l.answeredBy = cancel, check.request.MaxWait > 0, now+check.request.MaxWait
-	l.forgetWanted()
+	l.isWanted, l.wanted = false, 0
 	l.giveBack() // what did not find place in the Check
 	l.setQuick(now)
 	l.mu.Unlock()

@@ -34,7 +34,7 @@ func (l *Lease) learn(check *leaseCheck, last outcome, began time.Duration) {
 }
 
 func (l *Lease) learnGrant(now time.Duration, check *leaseCheck, answer *Answer) {
-	g := newGrant(answer, check.most, check.sent+answer.Waited)
+	g := newGrant(answer, check.most, min(check.sent+answer.Waited, now))
 	l.amount, l.costOfUnit, l.busyOfUnit = g.amount, g.costOfUnit, g.busyOfUnit
 	l.mostOfPlain *= 2
 	if check.least >= l.denial.least {
@@ -53,8 +53,6 @@ func (l *Lease) learnGrant(now time.Duration, check *leaseCheck, answer *Answer)
 	}
 	if !(g.amount > 0) || now >= g.end { // it has ended already, and was told once more
 		l.pauseUntil, l.pauseLeast = now+l.shortly(), 0
-	} else if l.isWanted && g.fits(l.wanted) {
-		l.forgetWanted()
 	}
 }
 
@@ -65,9 +63,7 @@ func (l *Lease) learnDenial(now time.Duration, check *leaseCheck, answer Answer,
 	}
 	wait := max(min(answer.RetryAfter, l.client.options.LongestWait), shortestWait)
 	l.denial = denial{answer: answer, cause: causeOf(&answer), least: least, askAt: now + wait, retryAt: now + answer.RetryAfter}
-	if l.wanted >= least {
-		l.forgetWanted()
-	}
+	l.forgetWanted(func(cost float64) bool { return cost >= least })
 	if answer.RetryAfter == 0 {
 		l.denial.retryAt, l.denial.askAt = never, now+l.client.options.LongestWait
 		l.endWaiters(func(waiter *leaseWaiter) (error, bool) {
@@ -88,7 +84,7 @@ func (l *Lease) learnError(now time.Duration, check *leaseCheck, last outcome) {
 	if isGivenUp(last.err) && !errors.Is(last.err, ErrClosed) {
 		return // nobody waits for it any more
 	}
-	l.forgetWanted()
+	l.isWanted, l.wanted = false, 0
 	isOutage := isOutage(last.err, check.request.MaxWait > 0)
 	pause, final := l.client.pauseAfter(last, &l.patience)
 	if isOutage || !errors.Is(last.err, ErrUnreachable) { // else those who wait were sent away, to come back

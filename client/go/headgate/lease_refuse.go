@@ -80,9 +80,6 @@ func (l *Lease) refused(cause PieceCause, cost float64) {
 // refuseForRoom answers for a piece that what is held has no room for, and has the next lease asked
 // for where that may help.
 func (l *Lease) refuseForRoom(now time.Duration, cost float64) (Answer, error) {
-	if l.failure.err != nil && now-l.failure.at > l.client.options.LongestWait+l.client.options.OutagePause {
-		l.failure = failure{} // of another time
-	}
 	if l.failure.err != nil {
 		if now >= l.failure.askAt {
 			l.want(cost)

@@ -115,7 +115,7 @@ func TestALeaseBearsAClockThatCannotRing(t *testing.T) {
 		return headgate.Answer{Allowed: true, Lease: &headgate.LeaseGrant{Amount: 10, Time: 20 * time.Millisecond}}, nil
 	})
 	wantIs(t, lease.Wait(ctx, 1, headgate.Forever), nil)
-	until(t, func() bool { return len(fake.Checks()) == 2 && len(fake.Outstanding()) == 0 })
+	until(t, func() bool { return len(fake.Outstanding()) == 0 }) // it goes back by itself, as do all that follow
 	wantEqual(t, lease.Stats(), headgate.LeaseStats{Admitted: 1})
 }
 

@@ -61,6 +61,9 @@ func (l *Lease) take(cost float64) taken {
 
 // turn lets go of what is over.
 func (l *Lease) turn(now time.Duration) {
+	if now-l.failure.at > l.client.options.LongestWait+l.client.options.OutagePause {
+		l.failure = failure{} // nobody has asked since
+	}
 	for l.current != nil && now >= l.current.end {
 		l.dropCurrent()
 	}
@@ -130,6 +133,10 @@ func (l *Lease) tellCounts() {
 	}
 }
 
+func (l *Lease) hasRoom(cost float64) bool {
+	return l.current != nil && l.current.fits(cost) || l.next != nil && l.next.fits(cost)
+}
+
 // spent is all that was ever spent.
 func (l *Lease) spent() float64 {
 	spent := l.spentBefore
@@ -146,6 +153,7 @@ func (l *Lease) step(now time.Duration) {
 	l.turn(now)
 	if !l.closed {
 		l.serveWaiters(now)
+		l.forgetWanted(l.hasRoom)
 		l.endLateWaiters(now)
 		l.wakeAsker(now)
 	}
@@ -230,7 +238,7 @@ func (l *Lease) tick() {
 // one that waits in the server is ended.
 func (l *Lease) shut(ctx context.Context) {
 	l.mu.Lock()
-	l.closed = true
+	l.closed, l.quickUntil = true, 0
 	l.stopAlarm()
 	for _, each := range l.waiters {
 		each.end(leaseClosedError{})
@@ -254,7 +262,6 @@ func (l *Lease) shut(ctx context.Context) {
 	for l.current != nil {
 		l.dropCurrent()
 	}
-	l.quickUntil = 0
 	l.giveBack()
 	l.tellCounts()
 }

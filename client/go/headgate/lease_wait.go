@@ -152,6 +152,8 @@ func (l *Lease) tooLate(now time.Duration, waiter *leaseWaiter) error {
 	switch {
 	case l.failure.err != nil:
 		result.Err = l.failure.err
+	case l.isOccupied():
+		result.Answer = l.answerOf(isBusy, now, waiter.cost)
 	case waiter.cost >= l.denial.least && l.denial.askAt > 0:
 		result.Answer = l.denied(now)
 		l.refused(l.denial.cause, waiter.cost)
