@@ -122,13 +122,17 @@ func (l *Lease) isLocal() bool { return l.failure.isOutage() && l.client.fallbac
 
 // usualPiece is what a piece costs where none is waited for.
 func (l *Lease) usualPiece() float64 {
-	if l.piece > 0 {
-		return l.piece
+	piece := l.piece
+	if piece == 0 {
+		piece = max(l.largest[0], l.largest[1])
 	}
-	if largest := max(l.largest[0], l.largest[1]); largest > 0 {
-		return largest
+	if g := l.current; g != nil {
+		piece = min(piece, g.largestPiece)
 	}
-	return 1
+	if piece == 0 {
+		return 1
+	}
+	return piece
 }
 
 func (l *Lease) want(cost float64) {

@@ -87,9 +87,10 @@ func (l *Lease) learnError(now time.Duration, check *leaseCheck, last outcome) {
 	l.isWanted, l.wanted = false, 0
 	isOutage := isOutage(last.err, check.request.MaxWait > 0)
 	pause, final := l.client.pauseAfter(last, &l.patience)
+	pause = max(min(pause, l.client.options.LongestWait), shortestWait)
 	if isOutage || !errors.Is(last.err, ErrUnreachable) { // else those who wait were sent away, to come back
 		l.failure = failure{err: last.err, at: now,
-			askAt: now + l.client.jitter.backoff(l.failures, firstPause, longestPause)}
+			askAt: now + max(l.client.jitter.backoff(l.failures, firstPause, longestPause), pause)}
 		l.failures++
 	}
 	switch {
@@ -98,7 +99,6 @@ func (l *Lease) learnError(now time.Duration, check *leaseCheck, last outcome) {
 	case final != nil:
 		l.endWaiters(func(*leaseWaiter) (error, bool) { return final, true })
 	default:
-		pause = max(min(pause, l.client.options.LongestWait), shortestWait)
 		l.pauseUntil, l.pauseLeast = now+l.client.jitter.atLeast(pause), 0
 	}
 }

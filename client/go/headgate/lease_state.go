@@ -75,7 +75,7 @@ func (l *Lease) dropCurrent() {
 	l.current, l.next = l.next, nil
 	l.spentBefore += g.spent
 	l.stats.Admitted += uint64(g.pieces)
-	if g.pieces > 0 {
+	if g.pieces > 0 && !g.plain { // else the server has counted the Check
 		l.count(g.cause, g.pieces, g.spent*g.costOfUnit)
 	}
 	if g.permit == 0 {

@@ -14,7 +14,8 @@ var errCanceled = context.Canceled
 
 func cancellable() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
 
-// cutOff is one that has spent 1 of 100 when the server vanishes.
+// cutOff is one whose server has vanished, and whose lease is spent and over, so that it asks when it
+// is told to.
 func cutOff(t *testing.T, policy headgate.OnUnreachable) *holder {
 	t.Helper()
 	h := newHolder(t, policy, headgate.LeaseOptions{})
@@ -23,6 +24,7 @@ func cutOff(t *testing.T, policy headgate.OnUnreachable) *holder {
 	h.fake.SetDown(true)
 	t.Cleanup(func() { h.fake.SetDown(false) }) // so that closing takes no time
 	h.admits(99, 1)                             // what it has is spent, whatever the policy
+	h.passes(2 * time.Second)
 	return h
 }
 
@@ -32,6 +34,7 @@ func TestWithoutAServerALeaseFailsAsACheckDoes(t *testing.T) {
 			h := cutOff(t, policy)
 			_, err := h.Admit(1)
 			wantIs(t, err, headgate.ErrUnreachable)
+			h.AwaitAsked()
 			wantEqual(t, h.Stats(), headgate.LeaseStats{Admitted: 100})
 			h.fake.SetDown(false)
 			h.passes(5 * time.Second)
@@ -50,18 +53,20 @@ func TestWithoutAServerWaitingFails(t *testing.T) {
 
 func TestWithoutAServerWaitingGoesOnUntilItsTimeIsUp(t *testing.T) {
 	h := cutOff(t, headgate.Wait())
+	before := h.fake.Clock().Waited()
 	err := h.Wait(ctx, 1, time.Minute)
 	wantIs(t, err, context.DeadlineExceeded)
 	wantIs(t, err, headgate.ErrUnreachable)
-	wantBetween(t, h.fake.Clock().Waited(), 59*time.Second, 62*time.Second)
+	wantBetween(t, h.fake.Clock().Waited()-before, 59*time.Second, 62*time.Second)
 }
 
 func TestWaitingOutlastsAnOutage(t *testing.T) {
 	h := cutOff(t, headgate.Wait())
+	before := h.fake.Clock().Waited()
 	back := h.fake.Clock().AfterFunc(20*time.Second, func() { h.fake.SetDown(false) })
 	defer back()
 	h.waits(1)
-	wantBetween(t, h.fake.Clock().Waited(), 20*time.Second, 23*time.Second)
+	wantBetween(t, h.fake.Clock().Waited()-before, 20*time.Second, 23*time.Second)
 	wantEqual(t, h.Stats().Local, 0)
 }
 
@@ -83,16 +88,18 @@ func TestWithoutAServerAllIsAdmittedWhereThatIsThePolicy(t *testing.T) {
 }
 
 func TestWithoutAServerPiecesAreHeldToTheFloorRate(t *testing.T) {
-	h := cutOff(t, headgate.FloorRate(10))
+	h := cutOff(t, headgate.FloorRate(1))
 	if answer := h.asks(1); !answer.Allowed || !answer.Local {
 		t.Errorf("it is answered %+v", answer)
 	}
-	h.refuses(1, headgate.ReasonCapacity, 100*time.Millisecond)
+	denied := h.asks(1) // the server was asked meanwhile, which took a part of the second
+	wantEqual(t, denied.Reason, headgate.ReasonCapacity)
+	wantBetween(t, denied.RetryAfter, 500*time.Millisecond, time.Second)
 	before := h.fake.Clock().Now()
 	for i := 0; i < 20; i++ {
 		wantIs(t, h.Wait(ctx, 1, headgate.Forever), nil)
 	}
-	wantBetween(t, h.fake.Clock().Now().Sub(before), 2*time.Second, 8*time.Second)
+	wantBetween(t, h.fake.Clock().Now().Sub(before), 19*time.Second, 60*time.Second)
 	wantEqual(t, h.Stats(), headgate.LeaseStats{Admitted: 100, Local: 21, Refused: 1})
 }
 
@@ -158,7 +165,7 @@ func TestAServerFromBeforeLeasesGivesPermits(t *testing.T) {
 	h.waits(3)
 	wantEqual(t, h.Stats().Plain, true)
 	h.admits(1, 2)
-	h.passes(time.Second) // as long as it is spent, whatever the Lease would like
+	h.passes(3 * time.Second) // each for a second, whatever the Lease would like
 	wantEqual(t, h.Stats().Held, 0)
 	h.closes()
 	var cost float64

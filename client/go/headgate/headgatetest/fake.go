@@ -37,8 +37,9 @@ import (
 // is left of a scripted denial when a Check's time is up is for the next Check.
 //
 // A Check for a lease is granted all of it, for as long as it asks, unless the answer has a
-// LeaseGrant of its own; what it gives back is among the Reports. Client.Lease asks so, in the
-// background: a test waits with Lease.Wait, or advances the Clock past what it expects.
+// LeaseGrant of its own; what it gives back is among the Reports. A Lease asks in the background even
+// here: a test begins with Lease.Wait, which returns when there is an answer. Its time passes by the
+// Clock: what is due when a lease is over is done when the Clock has passed that.
 //
 // Reports come in the background even here: call Client.Flush before looking at them.
 //
