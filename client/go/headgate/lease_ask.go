@@ -26,7 +26,8 @@ type asker struct {
 	isWanted  bool    // a piece was refused since, because there was no room for it,
 	wanted    float64 // of this cost
 	pace      pace
-	amount    float64 // of the newest grant
+	amount    float64       // of the newest grant
+	lasts     time.Duration // it; what the server grants may be shorter than what is asked for
 
 	denial   denial
 	failure  failure
@@ -246,7 +247,11 @@ func (l *Lease) newCheck(now time.Duration, p plan) *leaseCheck {
 	if l.current != nil {
 		left = l.current.left()
 	}
-	most := 1.5*l.pace.used(now, l.spent(), l.time) - left
+	lasts := l.time
+	if l.lasts > 0 {
+		lasts = min(lasts, max(l.lasts, shortestLease))
+	}
+	most := 1.5*l.pace.used(now, l.spent(), lasts) - left
 	if isShort {
 		most = max(most, 2*l.amount)
 	}

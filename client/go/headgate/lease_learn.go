@@ -35,7 +35,8 @@ func (l *Lease) learn(check *leaseCheck, last outcome, began time.Duration) {
 
 func (l *Lease) learnGrant(now time.Duration, check *leaseCheck, answer *Answer) {
 	g := newGrant(answer, check.most, min(check.sent+answer.Waited, now))
-	l.amount, l.costOfUnit, l.busyOfUnit = g.amount, g.costOfUnit, g.busyOfUnit
+	l.amount, l.lasts = g.amount, g.end-g.begin
+	l.costOfUnit, l.busyOfUnit = g.costOfUnit, g.busyOfUnit
 	l.mostOfPlain *= 2
 	if check.least >= l.denial.least {
 		l.denial = denial{}

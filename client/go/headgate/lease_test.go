@@ -101,6 +101,29 @@ func TestALeaseUsedUpGoesBackWithTheCheckForTheNext(t *testing.T) {
 	wantEqual(t, h.client.ReportStats(), headgate.ReportStats{Delivered: 1})
 }
 
+func TestALeaseIsSizedByWhatIsUsedInItsTime(t *testing.T) {
+	for name, lasts := range map[string]time.Duration{"as asked for": time.Second, "shorter": 200 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			h := newHolder(t, headgate.Fail(), headgate.LeaseOptions{})
+			h.fake.Handle(func(request headgate.Request) (headgate.Answer, error) {
+				return headgate.Answer{Allowed: true, Lease: &headgate.LeaseGrant{Amount: *request.EstimatedCost, Time: lasts}}, nil
+			})
+			for passed := time.Duration(0); passed < 10*time.Second; passed += 10 * time.Millisecond { // 1000 a second
+				h.waits(10)
+				h.passes(10 * time.Millisecond)
+			}
+			held, used := h.Stats().Held, 1000*lasts.Seconds()
+			if held < 0.1*used || held > 2*used {
+				t.Errorf("%v are held where %v are used in the time of a lease", held, used)
+			}
+			asked := len(h.checks())
+			if often := int(10 * time.Second / lasts); asked < often || asked > 4*often {
+				t.Errorf("it has asked %d times in the time of %d leases", asked, often)
+			}
+		})
+	}
+}
+
 func TestAPieceThatDoesNotFitLeavesTheRestForSmallerOnes(t *testing.T) {
 	h := granted(t, headgate.LeaseGrant{Amount: 10})
 	h.refuses(20, headgate.ReasonCapacity, 5*time.Millisecond)
