@@ -285,7 +285,8 @@ absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
   if (decision.has_chunk_scale()) answer.chunk_scale = decision.chunk_scale();
   if (decision.has_waited()) answer.waited = FromProto(decision.waited());
   if (allowed && decision.has_lease()) answer.lease = FromProto(decision.lease());
-  answer.return_again = decision.lease().returned().error().code() == grpc::UNAVAILABLE;
+  answer.return_again = !decision.has_lease() ||
+                        decision.lease().returned().error().code() == grpc::UNAVAILABLE;
   return answer;
 }
 

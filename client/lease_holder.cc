@@ -181,7 +181,11 @@ void LeaseHolder::RetireFront() {
   if (busy_time_.has_value() && lease.pieces > 0) {
     report.done.busy_time = std::exchange(busy_time_, {});
   }
-  report.lease_use = std::move(use);
+  if (lease.is_plain) {
+    if (!report.done.actual_cost.has_value()) report.done.actual_cost = use.spent;
+  } else {
+    report.lease_use = std::move(use);
+  }
   returns_.push_back(std::move(report));
 }
 
@@ -303,14 +307,18 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
       GrantedLease{.amount = asked_most_, .time = std::min(options_.time, absl::Seconds(1))});
   was_whole_ = granted.amount >= asked_most_;
   const int64_t time_ns = absl::ToInt64Nanoseconds(granted.time);
+  // The server's began when its turn had come.
+  const int64_t begun_ns =
+      asked_at_ns_ + absl::ToInt64Nanoseconds(answer.waited.value_or(absl::ZeroDuration()));
   Held lease{.permit_id = answer.permit_id,
              .amount = granted.amount,
              .left = granted.amount,
-             .half_ns = asked_at_ns_ + time_ns / 2,
-             .ends_ns = asked_at_ns_ + time_ns,
+             .half_ns = begun_ns + time_ns / 2,
+             .ends_ns = begun_ns + time_ns,
              .largest_piece = granted.largest_piece.value_or(kMaxCost),
              .reject_ratio = granted.reject_ratio,
              .one_at_a_time = granted.one_at_a_time,
+             .is_plain = !answer.lease.has_value(),
              .admitted = {}};
   if (granted.amount > 0) lease.predicted = answer.predicted_cost / granted.amount;
   if (const Violation* const warns = BindingOf(answer, true); warns != nullptr) {

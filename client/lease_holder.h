@@ -8,7 +8,8 @@
 // out, and one that used up a lease early gets twice as much. One of which nothing was used is
 // given back, and none is asked for until there is work again.
 //
-// The time of a lease counts from when it was asked for: the server's began later.
+// The time of a lease counts from when it was asked for, or when it had waited in line: the server's
+// began later.
 //
 // Thread-compatible, no I/O and no clock: times are monotonic nanoseconds. Chance comes from the
 // jitter that it is given.
@@ -86,6 +87,7 @@ class LeaseHolder {
     double largest_piece = 0;
     double reject_ratio = 0;
     bool one_at_a_time = false;
+    bool is_plain = false;  // the permit of a server that knows no leases
     double predicted = 1;  // cost for each estimated unit
     PieceCount admitted;   // what its pieces are counted as
   };

@@ -159,7 +159,9 @@ void LeaseRunner::Ask(Lock& lock, CheckRequest ask) {
   const int64_t now_ns = Now();
   if (answer.ok()) {
     unreachable_ = absl::OkStatus();
-    if (answer->return_again) core_->reporter().Add(*ask.lease->returned);
+    if (answer->return_again && ask.lease->returned.has_value()) {
+      core_->reporter().Add(*ask.lease->returned);
+    }
     holder_.OnAnswer(*answer, now_ns);
   } else {
     const bool unreachable =

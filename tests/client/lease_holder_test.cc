@@ -102,6 +102,19 @@ TEST_F(LeaseHolderTest, NoPieceBeginsWhenTheTimeIsOverThatCountsFromTheAsk) {
   EXPECT_FALSE(Admits());
 }
 
+TEST_F(LeaseHolderTest, TheTimeInLineIsNoneOfTheLeases) {
+  Asked();
+  now_ += 900 * kMs;
+  Answer answer{.verdict = Verdict::kAllowed, .predicted_cost = 10};
+  answer.waited = absl::Milliseconds(800);
+  answer.lease = GrantedLease{.amount = 10, .time = absl::Seconds(1)};
+  holder().OnAnswer(answer, now_);
+  now_ += 899 * kMs;
+  EXPECT_TRUE(Admits());
+  now_ += kMs;
+  EXPECT_FALSE(Admits());
+}
+
 TEST_F(LeaseHolderTest, AsksForTheNextWhenHalfOfTheAmountIsUsed) {
   Hold(10);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(Admits());
@@ -316,8 +329,14 @@ TEST_F(LeaseHolderTest, TakesAnOrdinaryPermitForALease) {
   Asked();
   Answer answer{.verdict = Verdict::kAllowed, .permit_id = 9, .predicted_cost = 10};
   holder().OnAnswer(answer, now_);
-  EXPECT_TRUE(Admits(10));
-  EXPECT_FALSE(Admits(1));
+  EXPECT_TRUE(Admits(7));
+  EXPECT_FALSE(Admits(4));
+  holder().Close();
+  const std::vector<PermitReport> returns = holder().TakeReturns();
+  ASSERT_FALSE(returns.empty());
+  EXPECT_EQ(returns[0].permit_id, 9);
+  EXPECT_EQ(returns[0].done.actual_cost, 7);
+  EXPECT_FALSE(returns[0].lease_use.has_value());
 }
 
 TEST_F(LeaseHolderTest, CountsAPieceThatWaitsOnlyWhenItGivesUp) {

@@ -68,8 +68,9 @@ class World {
 // One that spends pieces of `cost` as fast as it may.
 class Holder {
  public:
-  Holder(World& world, std::string identity, double cost)
-      : world_(world), identity_(std::move(identity)), cost_(cost) {}
+  enum class Asks : uint8_t { kWaits, kPolls };
+  Holder(World& world, std::string identity, double cost, Asks asks = Asks::kWaits)
+      : world_(world), identity_(std::move(identity)), cost_(cost), asks_(asks) {}
 
   void Work() {
     while (holder_.Admit(cost_, Ns()).admitted) spent_ += cost_;
@@ -104,15 +105,18 @@ class Holder {
     EXPECT_TRUE(world_.engine_.Report(report.permit_id, actual, world_.now_).ok());
   }
   void Arrive(const CheckRequest& ask) {
+    arrived_ns_ = Ns();
     if (ask.lease->returned.has_value()) Settle(*ask.lease->returned);
     const engine::LeaseTerms terms{.least = ask.lease->least, .life = ask.lease->time};
     const engine::CheckRequest request{.identity = identity_,
                                        .estimated_cost = ask.estimated_cost,
-                                       .waits = true,
+                                       .waits = asks_ == Asks::kWaits,
                                        .lease = &terms};
     engine::CheckAnswer answer;
     ASSERT_TRUE(world_.engine_.Check(request, world_.now_, answer).ok());
-    if (line::BindingViolation(answer) == nullptr) return Answer(answer, false);
+    if (asks_ == Asks::kPolls || line::BindingViolation(answer) == nullptr) {
+      return Answer(answer, false);
+    }
     uint64_t ticket = 0;
     const int64_t until_ns = Ns() + absl::ToInt64Nanoseconds(ask.lease->time);
     EXPECT_EQ(world_.lines_.Enter(
@@ -130,16 +134,18 @@ class Holder {
       answer.reason = Reason::kCapacity;
       if (decided.retry_after < absl::InfiniteDuration()) answer.retry_after = decided.retry_after;
     }
-    if (waited) answer.waited = absl::Milliseconds(1);
+    if (waited) answer.waited = absl::Nanoseconds(Ns() - arrived_ns_);
     world_.Send([this, answer] { holder_.OnAnswer(answer, Ns()); });
   }
 
   World& world_;
   const std::string identity_;
   const double cost_;
+  const Asks asks_;
   Jitter jitter_{7};
   LeaseHolder holder_{{.identity = identity_, .piece = cost_}, jitter_};
   double spent_ = 0;
+  int64_t arrived_ns_ = 0;
 };
 
 // One that asks for each chunk of 10, waits for its turn, and asks again.
@@ -245,6 +251,24 @@ TEST(LeaseSharing, BesideChecksThatWaitItHasItsShareAndNoMore) {
   EXPECT_LE(all, 2'000 + 30 * 2'000.0);
   EXPECT_NEAR(holder.spent() / all, 0.25, 0.03);
   for (const auto& checker : checkers) EXPECT_NEAR(checker->spent() / all, 0.25, 0.03);
+}
+
+// It has no place in line that others of its own would have to wait for.
+TEST(LeaseSharing, OneThatPollsIsInNobodysWay) {
+  World world(engine::OneBudget(engine::RateBudget("b", 20'000, 2'000)));
+  std::vector<std::unique_ptr<Holder>> holders;
+  for (int i = 0; i < 10; ++i) {
+    const Holder::Asks asks = i % 2 == 0 ? Holder::Asks::kWaits : Holder::Asks::kPolls;
+    holders.push_back(std::make_unique<Holder>(world, absl::StrCat("h", i / 2, ":etl"), 1, asks));
+  }
+  const Now end = At() + absl::Seconds(10);
+  while (world.now_.monotonic_ns < end.monotonic_ns) {
+    for (const auto& holder : holders) holder->Work();
+    world.RunTo(world.now_ + absl::Microseconds(100));
+  }
+  double sum = 0;
+  for (const auto& holder : holders) sum += holder->spent();
+  EXPECT_GE(sum / (2'000 + 10 * 20'000.0), 0.97);
 }
 
 }  // namespace

@@ -462,8 +462,12 @@ class ReferenceModel::Examination {
     const double most = *request_.estimated_cost;
     answer_.granted = most;
     answer_.lasts = request_.lease->life;
-    if (answer_.reason == Reason::kExempt) return;
     double pieces = most / *estimate_;
+    if (answer_.reason == Reason::kExempt) {
+      answer_.predicted_cost *= pieces;
+      if (answer_.predicted_busy_time.has_value()) *answer_.predicted_busy_time *= pieces;
+      return;
+    }
     bool probes = false;
     for (const ExpectedBucket& bucket : decision_.buckets) {
       const ModelLedger* ledger = Ledger(bucket);

@@ -34,6 +34,9 @@ const (
 	ReasonLine           = headgatev1.Reason_REASON_LINE
 	ReasonLineFull       = headgatev1.Reason_REASON_LINE_FULL
 	ReasonApproximate    = headgatev1.Reason_REASON_APPROXIMATE
+
+	// Only in what is counted of the pieces of a lease, as in the throttle log.
+	ReasonUnmatched = headgatev1.Reason_REASON_UNMATCHED
 )
 
 // What became of a report.
@@ -72,6 +75,8 @@ type Answer struct {
 	ChunkScale float64
 	// How long this Check waited in the server. Zero: it was answered at once.
 	Waited time.Duration
+	// Of a Check for a lease. Nil: it was none, or the server knows no leases.
+	Lease *LeaseGrant
 	// Headgate was unreachable: this is what OnUnreachable says.
 	Local bool
 }

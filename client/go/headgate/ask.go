@@ -69,16 +69,34 @@ func (c *Client) retry(ctx context.Context, timeout time.Duration, call func(tim
 	}
 }
 
-// ask asks within timeout. request.MaxWait becomes what was sent last: a retry may wait for less.
+// ask asks within timeout, or decides as OnUnreachable says. request.MaxWait becomes what was sent
+// last: a retry may wait for less.
 func (c *Client) ask(ctx context.Context, request *Request, timeout time.Duration) (Answer, error) {
 	if !c.fallback.mayAsk(c.clock.Now()) {
 		return c.fallback.decide(*request, c.clock.Now()), nil
 	}
 	waits := request.MaxWait > 0
+	answer, err := c.askServer(ctx, request, timeout, func() {})
+	if err != nil && c.fallback.decides() && isOutage(err, waits) {
+		return c.fallback.decide(*request, c.clock.Now()), nil
+	}
+	return answer, err
+}
+
+// isOutage tells whether nobody answered, and not only a server that stops sent away who waited there.
+func isOutage(err error, waits bool) bool {
+	told := (*Error)(nil)
+	return errors.As(err, &told) && told.isUnreachable() && !(waits && told.isSentAway())
+}
+
+// askServer is ask without what OnUnreachable decides. Each attempt is announced before it is sent.
+func (c *Client) askServer(ctx context.Context, request *Request, timeout time.Duration, sends func()) (Answer, error) {
+	waits := request.MaxWait > 0
 	var answer Answer
 	err := c.retry(ctx, timeout, func(left time.Duration) (err error) {
 		// The rest is for the way there and back.
 		request.MaxWait = min(request.MaxWait, max(left-c.options.CheckDeadline, left/2))
+		sends()
 		answer, err = c.transport.Check(ctx, *request, left)
 		return err
 	})
@@ -93,31 +111,28 @@ func (c *Client) ask(ctx context.Context, request *Request, timeout time.Duratio
 	switch {
 	case !told.isUnreachable():
 		c.fallback.succeeded() // it answered, if with an error
-		return Answer{}, err
 	case waits && told.isSentAway():
 		c.fallback.sentAway()
-		return Answer{}, err
-	}
-	c.fallback.failed(c.clock.Now())
-	if c.fallback.decides() {
-		return c.fallback.decide(*request, c.clock.Now()), nil
+	default:
+		c.fallback.failed(c.clock.Now())
 	}
 	return Answer{}, err
 }
 
-// askInLine asks for one slice of a wait that may last for left.
-func (c *Client) askInLine(ctx context.Context, request *Request, left time.Duration) (Answer, error) {
+// slice has the request stand in line for one slice of a wait that may last for left. It returns
+// within which time that is answered.
+func (c *Client) slice(request *Request, left time.Duration) time.Duration {
 	deadline := c.options.CheckDeadline
 	request.MaxWait = 0
 	switch {
 	case request.ValidateOnly || left < shortestWait:
-		return c.ask(ctx, request, deadline)
+		return deadline
 	case c.fallback.isAnswered():
 		request.MaxWait = min(left, longestSlice)
-		return c.ask(ctx, request, request.MaxWait+deadline)
+		return request.MaxWait + deadline
 	}
 	request.MaxWait = min(left, longestSlice, deadline/2)
-	return c.ask(ctx, request, deadline)
+	return deadline
 }
 
 // outcome is what one question led to: an answer or an error.
@@ -173,7 +188,7 @@ func (c *Client) askUntilAllowed(ctx context.Context, request *Request, maxWait 
 	for asked := 1; ; asked++ {
 		askedAt := c.clock.Now()
 		var last outcome
-		last.answer, last.err = c.askInLine(ctx, request, deadline.Sub(askedAt))
+		last.answer, last.err = c.ask(ctx, request, c.slice(request, deadline.Sub(askedAt)))
 		if last.err == nil && last.answer.Allowed {
 			return last.answer, nil
 		}

@@ -15,6 +15,7 @@ type Client struct {
 	jitter    *jitter
 	fallback  *fallback
 	reporter  *reporter
+	leases    openLeases
 }
 
 // NewClient makes a client of the server at this address, "host:port" or any other name that gRPC
@@ -55,11 +56,13 @@ func newClient(onUnreachable OnUnreachable, options Options, connect func(Option
 	}, nil
 }
 
-// Close sends the reports that are queued, for at most Options.FlushTimeout, and ends the
-// connections. Calls in progress end with ErrClosed. It tells how many reports were lost because
-// time was up. Closing again does nothing.
+// Close returns the leases that are open, and sends the reports that are queued, for at most
+// Options.FlushTimeout, and ends the connections. Calls in progress end with ErrClosed. It tells how
+// many reports were lost because time was up. Closing again does nothing.
 func (c *Client) Close() error {
-	err := c.reporter.stop(c.options.FlushTimeout)
+	began := time.Now()
+	c.leases.close(c.options.FlushTimeout)
+	err := c.reporter.stop(c.options.FlushTimeout - time.Since(began))
 	if closer, ok := c.transport.(io.Closer); ok {
 		if closed := closer.Close(); err == nil {
 			err = closed

@@ -16,6 +16,7 @@ func requestToProto(request Request) *headgatev1.CheckRequest {
 		Tags:          request.Tags,
 		RequestId:     request.RequestID,
 		ValidateOnly:  request.ValidateOnly,
+		Lease:         leaseTermsToProto(request.Lease),
 	}
 	if request.MaxWait != 0 {
 		proto.MaxWait = durationpb.New(request.MaxWait)
@@ -25,11 +26,17 @@ func requestToProto(request Request) *headgatev1.CheckRequest {
 
 func reportsToProto(reports []PermitReport) *headgatev1.ReportRequest {
 	proto := &headgatev1.ReportRequest{Reports: make([]*headgatev1.PermitReport, len(reports))}
-	for i, report := range reports {
-		proto.Reports[i] = &headgatev1.PermitReport{PermitId: report.PermitID, ActualCost: report.ActualCost}
-		if report.BusyTime != nil {
-			proto.Reports[i].BusyTime = durationpb.New(*report.BusyTime)
-		}
+	for i := range reports {
+		proto.Reports[i] = reportToProto(&reports[i])
+	}
+	return proto
+}
+
+func reportToProto(report *PermitReport) *headgatev1.PermitReport {
+	proto := &headgatev1.PermitReport{PermitId: report.PermitID, ActualCost: report.ActualCost,
+		LeaseUse: leaseUseToProto(report.LeaseUse)}
+	if report.BusyTime != nil {
+		proto.BusyTime = durationpb.New(*report.BusyTime)
 	}
 	return proto
 }
@@ -53,6 +60,7 @@ func answerFromProto(response *headgatev1.CheckResponse) (Answer, error) {
 		Priority:          int(decision.GetPriority()),
 		ChunkScale:        decision.GetChunkScale(),
 		Waited:            decision.GetWaited().AsDuration(),
+		Lease:             leaseGrantFromProto(decision.GetLease()),
 	}
 	for _, violation := range decision.GetViolations() {
 		answer.Violations = append(answer.Violations, violationFromProto(violation))

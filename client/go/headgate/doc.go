@@ -33,6 +33,8 @@
 //   - Only UNAVAILABLE is retried, which a call is that the server cuts when it stops; and under
 //     one request id: a Check that is retried is charged once.
 //   - What happens while Headgate is unreachable is what the OnUnreachable says, nothing else.
+//   - A Lease admits thousands of pieces a second without a call for each, and spends no more than was
+//     granted.
 //   - Reports are sent in batches within 50 ms, tried again while the server cannot be reached or
 //     is overloaded, and flushed by Close. Those that are lost are counted.
 //

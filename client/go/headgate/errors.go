@@ -17,7 +17,8 @@ var (
 	ErrUnreachable = errors.New("headgate: unreachable")
 	// ErrDenied is what errors.Is finds in a DeniedError.
 	ErrDenied = errors.New("headgate: denied")
-	// ErrClosed is what calls of a client end with that has been closed.
+	// ErrClosed is what errors.Is finds in the error that calls of a client, or of a lease, end with
+	// once that is closed.
 	ErrClosed = errors.New("headgate: the client is closed")
 )
 
@@ -122,6 +123,12 @@ func isGivenUp(err error) bool {
 func givenUp(ctx context.Context) error {
 	return fmt.Errorf("headgate: given up before a decision was made: %w", ctx.Err())
 }
+
+// leaseClosedError ends calls of a Lease that has been closed, while its client may go on.
+type leaseClosedError struct{}
+
+func (leaseClosedError) Error() string        { return "headgate: the lease is closed" }
+func (leaseClosedError) Is(target error) bool { return target == ErrClosed }
 
 func internal(format string, args ...any) error {
 	return &Error{Code: codes.Internal, Message: fmt.Sprintf(format, args...)}

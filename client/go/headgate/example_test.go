@@ -4,6 +4,8 @@ package headgate_test
 
 import (
 	"context"
+	"fmt"
+	"log"
 	"testing"
 	"time"
 
@@ -32,6 +34,40 @@ func copyChunk(ctx context.Context, client *headgate.Client, copyRows func() (in
 		return err
 	}
 	return permit.Done(headgate.ActualCost(float64(rows))) // the estimate was in rows
+}
+
+func syncRow(ctx context.Context, lease *headgate.Lease, copyRow func() error) error {
+	if err := lease.Wait(ctx, 1, time.Minute); err != nil {
+		return err
+	}
+	return copyRow()
+}
+
+// A job that does thousands of small pieces a second shares one lease among its goroutines.
+func ExampleClient_Lease() {
+	ctx := context.Background()
+	server := headgatetest.New() // a job has NewClient("headgate:8081", ...) instead
+	client, err := headgate.NewClientOver(server.Transport(server.Clock()), headgate.Wait(),
+		headgate.Options{Identity: "sync-rows:etl", Clock: server.Clock()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	lease, err := client.Lease(headgate.LeaseOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for row := 0; row < 1000; row++ {
+		if err := lease.Wait(ctx, 1, time.Minute); err != nil {
+			log.Fatal(err)
+		}
+		// Here copy it.
+	}
+	if err := lease.Close(ctx); err != nil { // returns what is left
+		log.Fatal(err)
+	}
+	fmt.Println(lease.Stats().Admitted, "rows, asked for all at once:", len(server.Checks()) < 20)
+	// Output: 1000 rows, asked for all at once: true
 }
 
 func secure() (*headgate.Client, error) {
@@ -65,6 +101,15 @@ func TestCopyChunkReportsItsRows(t *testing.T) {
 	client := fake.NewClient(t, headgate.Fail(), self)
 	wantIs(t, copyChunk(ctx, client, func() (int, error) { return 480, nil }), nil)
 	wantEqual(t, *reported(t, client, fake).ActualCost, 480)
+}
+
+func TestSyncRowCopiesOnceItIsAdmitted(t *testing.T) {
+	h := newHolder(t, headgate.Fail(), headgate.LeaseOptions{})
+	h.fake.Deny(time.Second, headgate.ReasonHealth)
+	wantIs(t, syncRow(ctx, h.Lease, func() error {
+		wantEqual(t, h.fake.Clock().Waited(), time.Second)
+		return nil
+	}), nil)
 }
 
 func TestSecureNamesTheFileThatIsMissing(t *testing.T) {

@@ -247,24 +247,64 @@ func (r *reporter) count(batch []PermitReport, results []Reported) []PermitRepor
 	var again []PermitReport
 	answered := min(len(results), len(batch))
 	for i, result := range results[:answered] {
-		switch {
-		case result.Err == nil:
-			r.stats.Delivered++
-			if len(result.Result.Overruns) > 0 {
-				r.stats.Overrun++
-			}
-			if len(result.Result.Unsettled) > 0 {
-				r.stats.Unsettled++
-			}
-		case errorOf(result.Err).Code == codes.InvalidArgument && batch[i].Measured:
-			again = append(again, PermitReport{PermitID: batch[i].PermitID,
-				ActualCost: batch[i].ActualCost})
-		default:
-			r.stats.Refused++
+		if next := r.countOne(batch[i], result); next != nil {
+			again = append(again, *next)
 		}
 	}
 	r.stats.Failed += uint64(len(batch) - answered)
 	return again
+}
+
+// countOne counts what came of one report. It returns what is to be sent instead: without a busy time
+// that the server does not take, and of a lease that it does not know what became of its pieces.
+func (r *reporter) countOne(report PermitReport, result Reported) *PermitReport {
+	if result.Err == nil {
+		r.stats.Delivered++
+		if len(result.Result.Overruns) > 0 {
+			r.stats.Overrun++
+		}
+		if len(result.Result.Unsettled) > 0 {
+			r.stats.Unsettled++
+		}
+		if result.Result.Outcome == OutcomeForgotten {
+			return countsAlone(report)
+		}
+		return nil
+	}
+	code := errorOf(result.Err).Code
+	if code == codes.InvalidArgument && report.Measured {
+		report.BusyTime, report.Measured = nil, false
+		return &report
+	}
+	r.stats.Refused++
+	if code == codes.NotFound {
+		return countsAlone(report)
+	}
+	return nil
+}
+
+// countsAlone is what a server counts that does not know the lease, such as one that was started anew.
+func countsAlone(report PermitReport) *PermitReport {
+	use := report.LeaseUse
+	if use == nil || report.PermitID == 0 || len(use.Counts) == 0 {
+		return nil
+	}
+	return &PermitReport{LeaseUse: &LeaseUse{Counts: use.Counts, Identity: use.Identity, Target: use.Target}}
+}
+
+// returned counts a report that went with a Check, whose result this is. It goes once more where nobody
+// decided for its target just then.
+func (r *reporter) returned(report PermitReport, result Reported) {
+	if result.Err != nil && errorOf(result.Err).Code == codes.Unavailable {
+		r.add(report)
+		return
+	}
+	r.mu.Lock()
+	again := r.countOne(report, result)
+	r.mu.Unlock()
+	if again != nil {
+		r.add(*again)
+	}
 }
 
 func (r *reporter) pause(failures int, why *Error) {

@@ -34,6 +34,9 @@ type Request struct {
 	// For how long Check may wait in the server for its fair turn, at most an hour; zero: it is
 	// answered at once. CheckOrWait sets it by itself.
 	MaxWait time.Duration
+	// Asks for a lease. Client.Lease does that by itself, and spends what it is granted: this is how a
+	// Transport sees it. Nil: it is a Check for one chunk.
+	Lease *LeaseTerms
 }
 
 // Cost is an estimate as a Request takes it.

@@ -28,9 +28,12 @@ type PermitReport struct {
 	ActualCost *float64
 	// How long the database was busy. Nil: the time from the answer to the report.
 	BusyTime *time.Duration
-	// The busy time was measured by the permit, not given by the job. Where the server takes none
-	// that is so long, the report is sent again without it, and the server's own bound counts.
+	// The busy time was measured by the permit, or is a lease's sum, and not given by the job. Where
+	// the server takes none that is so long, the report is sent again without it, and the server's own
+	// bound counts.
 	Measured bool
+	// Of a lease: what was spent of it. Without a PermitID it only tells what became of pieces.
+	LeaseUse *LeaseUse
 }
 
 // Reported is what came of one report, or why it was refused.

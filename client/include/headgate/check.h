@@ -201,7 +201,8 @@ struct Answer {
   // How long this Check waited in the server. Absent: it was answered at once.
   std::optional<absl::Duration> waited = {};
   std::optional<GrantedLease> lease = {};  // where one was asked for and granted
-  // The lease that came back with it could not be taken just now: it has to be reported.
+  // A lease that came back with it was not taken, by a server that knows none, or because nobody
+  // decided for the target just then: it has to be reported.
   bool return_again = false;
   bool local = false;  // Headgate was unreachable: this is what OnUnreachable says
 

@@ -71,6 +71,9 @@ class Returns:
             return
         if answer.lease is None:
             self._unsaid.append(returned)
+        elif isinstance(answer.lease.returned, Error) and answer.lease.returned.code is Code.UNAVAILABLE:
+            # Nobody decided for its target just then.
+            self._unsaid.append(returned)
         elif isinstance(answer.lease.returned, Error) and answer.lease.returned.code is Code.NOT_FOUND:
             # By a server that has forgotten it, which can still count the pieces.
             self._unsaid.append(PermitReport(permit_id=0, lease_use=returned.lease_use))

@@ -106,8 +106,11 @@ void EnlargeGrant(Decision& decision, const LeaseTerms& lease, double most) {
   const bool is_charged = answer.reason != Reason::kExempt;
   decision.lease = &lease;
   answer.grant = {.amount = most, .time = lease.life};
+  const double pieces = is_charged ? PiecesThatFit(decision, most / decision.estimate)
+                                   : most / decision.estimate;
+  answer.predicted_cost *= pieces;
+  if (answer.predicted_busy_time.has_value()) *answer.predicted_busy_time *= pieces;
   if (!is_charged) return;
-  const double pieces = PiecesThatFit(decision, most / decision.estimate);
   answer.grant = {.amount = decision.estimate * pieces,
                   .largest_piece = LargestPiece(decision),
                   .reject_ratio = decision.resolved.match.reject_ratio,
@@ -115,8 +118,6 @@ void EnlargeGrant(Decision& decision, const LeaseTerms& lease, double most) {
                   .time = TimeOf(decision)};
   decision.life_ns = absl::ToInt64Nanoseconds(answer.grant.time);
   for (Candidate& candidate : decision.Candidates()) Enlarge(candidate, pieces);
-  answer.predicted_cost *= pieces;
-  if (answer.predicted_busy_time.has_value()) *answer.predicted_busy_time *= pieces;
 }
 
 void TellGrantAgain(const Resolved& resolved, const std::optional<LivePermit>& permit,

@@ -55,8 +55,8 @@ struct LineArrival {
   uint64_t subject_key = 0;  // the leaf's
   uint64_t ticket = 0;       // it has waited, and the line itself asks for it; 0: it is new
   bool waits = false;        // it will wait if it is refused, and so needs no place of a poller
-  // Nobody asks: it is told what it would be told if it asked, and did not wait. Nothing is kept
-  // for it.
+  // It is told what it would be told if it asked, and did not wait, and nothing is kept for it:
+  // nobody asks, or a holder of leases that does not wait.
   bool explains = false;
   // Of its bucket, in nanoseconds of virtual time. All but the cost are 0 where the bucket has no
   // debt but permits: each Check then costs 1.

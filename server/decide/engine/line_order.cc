@@ -70,13 +70,17 @@ bool IsBehindOthers(Decision& decision, Candidate& candidate) {
   const Budget& budget = *candidate.budget;
   if (budget.warn || IsRefusedForGood(decision.answer)) return false;
   const bool owes = budget.ledger != nullptr;
+  const CheckRequest& request = *decision.request;
+  // A holder of leases that does not wait has others of its own who do: a place that was kept for its
+  // return would be in their way.
+  const bool only_looks = request.lease != nullptr && !request.waits && request.ticket == 0;
   const LineArrival arrival{
       .key = LineKeyOf(budget, candidate.tag),
       .flow = FlowOf(decision),
       .subject_key = decision.resolved.subject_key,
-      .ticket = decision.request->ticket,
-      .waits = decision.request->waits || decision.explains,
-      .explains = decision.explains,
+      .ticket = request.ticket,
+      .waits = request.waits || decision.explains,
+      .explains = decision.explains || only_looks,
       .cost_ns = owes ? candidate.cost_ns : 0,
       .burst_ns = owes ? budget.burst_ns : 0,
       .start_level_ns = owes ? budget.ledger->start_level_ns() : 0,

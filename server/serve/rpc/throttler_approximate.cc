@@ -62,9 +62,10 @@ absl::Status Throttler::DecideApproximately(const v1::CheckRequest& check, const
   if (check.has_lease()) {
     answer.grant = {.amount = request.lease->least, .time = request.lease->life};
     FillLease(answer, *decision.mutable_lease());
-  } else if (!check.validate_only()) {
-    thread_counts_.Record(request, answer, now);
+    return absl::OkStatus();
   }
+  decision.clear_lease();
+  if (!check.validate_only()) thread_counts_.Record(request, answer, now);
   return absl::OkStatus();
 }
 

@@ -36,6 +36,11 @@ import (
 // until that is over or its own time is up, and then gets what comes next. CheckOrWait waits so. What
 // is left of a scripted denial when a Check's time is up is for the next Check.
 //
+// A Check for a lease is granted all of it, for as long as it asks, unless the answer has a
+// LeaseGrant of its own; what it gives back is among the Reports. A Lease asks in the background even
+// here: a test begins with Lease.Wait, which returns when there is an answer. Its time passes by the
+// Clock: what is due when a lease is over is done when the Clock has passed that.
+//
 // Reports come in the background even here: call Client.Flush before looking at them.
 //
 // Safe for use by several goroutines.
@@ -45,6 +50,7 @@ type Fake struct {
 	mu          sync.Mutex // guards what follows
 	down        bool
 	atOnce      bool
+	noLeases    bool
 	script      []decision
 	handler     Handler
 	checks      []headgate.Request
@@ -153,6 +159,13 @@ func (f *Fake) SetAnswerAtOnce(atOnce bool) {
 	f.atOnce = atOnce
 }
 
+// SetWithoutLeases makes it a server from before leases, which takes a Check for one for any other.
+func (f *Fake) SetWithoutLeases(without bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.noLeases = without
+}
+
 // Checks is what arrived, oldest first.
 func (f *Fake) Checks() []headgate.Request {
 	f.mu.Lock()
@@ -240,6 +253,9 @@ func (f *Fake) settle(reports []headgate.PermitReport) []headgate.Reported {
 	results := make([]headgate.Reported, len(reports))
 	for i, report := range reports {
 		results[i].Result.Outcome = headgate.OutcomeAlreadySettled
+		if report.PermitID == 0 && report.LeaseUse != nil { // it only counts
+			results[i].Result.Outcome = headgate.OutcomeSettled
+		}
 		if f.outstanding[report.PermitID] {
 			delete(f.outstanding, report.PermitID)
 			results[i].Result = headgate.ReportResult{

@@ -2,6 +2,7 @@ package headgatetest_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"time"
 
@@ -115,5 +116,56 @@ func TestFakeDoesNotSpinInItsLine(t *testing.T) {
 	}
 	if asked := len(fake.Clock().Waits()); asked != 1000 {
 		t.Errorf("it waited %d times", asked)
+	}
+}
+
+func TestClockCallsWhatIsDueAtItsOwnTime(t *testing.T) {
+	clock := headgatetest.New().Clock()
+	began := clock.Now()
+	var called []time.Duration
+	calls := func() { called = append(called, clock.Now().Sub(began)) }
+	clock.AfterFunc(2*time.Second, calls)
+	clock.AfterFunc(time.Second, func() {
+		calls()
+		clock.AfterFunc(500*time.Millisecond, calls)
+	})
+	stop := clock.AfterFunc(1700*time.Millisecond, calls)
+	later := clock.AfterFunc(5*time.Second, calls)
+	if !stop() || stop() {
+		t.Error("it is stopped twice, or never")
+	}
+	if err := clock.Sleep(ctx, 3*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	want := []time.Duration{time.Second, 1500 * time.Millisecond, 2 * time.Second}
+	if !reflect.DeepEqual(called, want) {
+		t.Errorf("called at %v, want %v", called, want)
+	}
+	if !later() || clock.Now().Sub(began) != 3*time.Second {
+		t.Errorf("it is %v", clock.Now().Sub(began))
+	}
+}
+
+func TestFakeGrantsLeasesAndTakesThemBack(t *testing.T) {
+	fake := headgatetest.New()
+	client := fake.NewClient(t, headgate.Fail(), headgate.Options{})
+	cost, first := 30.0, headgate.LeaseTerms{Least: 1, Time: 2 * time.Second}
+	granted := check(t, client, headgate.Request{EstimatedCost: &cost, Lease: &first})
+	if *granted.Lease != (headgate.LeaseGrant{Amount: 30, Time: 2 * time.Second}) {
+		t.Errorf("first: %+v", granted.Lease)
+	}
+	fake.Deny(time.Second, headgate.ReasonCapacity)
+	next := headgate.LeaseTerms{Least: 1, Returned: &headgate.PermitReport{PermitID: granted.PermitID,
+		LeaseUse: &headgate.LeaseUse{Spent: 3, Pieces: 1}}}
+	denied := check(t, client, headgate.Request{EstimatedCost: &cost, Lease: &next})
+	if denied.Allowed || denied.Lease.Amount != 0 || denied.Lease.Returned.Result.Outcome != headgate.OutcomeSettled {
+		t.Errorf("then: %+v", denied)
+	}
+	if reports := fake.Reports(); len(reports) != 1 || reports[0].LeaseUse.Spent != 3 || len(fake.Outstanding()) > 0 {
+		t.Errorf("reported are %+v", reports)
+	}
+	fake.SetWithoutLeases(true)
+	if plain := check(t, client, headgate.Request{EstimatedCost: &cost, Lease: &next}); plain.Lease != nil || !plain.Allowed {
+		t.Errorf("without leases: %+v", plain)
 	}
 }

@@ -20,9 +20,13 @@ func (t *transport) Check(ctx context.Context, request headgate.Request, _ time.
 		return headgate.Answer{}, err
 	}
 	t.fake.remember(request)
+	returned := t.fake.takeBack(request)
 	decided := t.fake.decide(request)
 	if request.MaxWait > 0 && !t.fake.answersAtOnce() {
 		decided = t.wait(ctx, request, decided)
+	}
+	if decided.err == nil {
+		t.fake.fillLease(request, &decided.answer, returned)
 	}
 	return decided.answer, decided.err
 }
