@@ -188,12 +188,11 @@ v1::Reason ToProto(Reason reason) {
 }
 
 v1::LimitKind ToProto(LimitKind kind) {
-  constexpr std::array kKinds = {v1::LIMIT_KIND_RULE,     v1::LIMIT_KIND_HEALTH,
-                                 v1::LIMIT_KIND_RATE,     v1::LIMIT_KIND_BURST,
-                                 v1::LIMIT_KIND_MAX_COST, v1::LIMIT_KIND_MAX_CONCURRENCY,
-                                 v1::LIMIT_KIND_PROBE,    v1::LIMIT_KIND_PERMITS,
-                                 v1::LIMIT_KIND_LINE,     v1::LIMIT_KIND_LINE_FULL,
-                                 v1::LIMIT_KIND_APPROXIMATE};
+  constexpr std::array kKinds = {
+      v1::LIMIT_KIND_RULE,      v1::LIMIT_KIND_HEALTH,     v1::LIMIT_KIND_RATE,
+      v1::LIMIT_KIND_BURST,     v1::LIMIT_KIND_MAX_COST,   v1::LIMIT_KIND_MAX_CONCURRENCY,
+      v1::LIMIT_KIND_PROBE,     v1::LIMIT_KIND_PERMITS,    v1::LIMIT_KIND_LINE,
+      v1::LIMIT_KIND_LINE_FULL, v1::LIMIT_KIND_APPROXIMATE};
   const auto place = static_cast<size_t>(kind);
   return place < kKinds.size() ? kKinds[place] : v1::LIMIT_KIND_UNSPECIFIED;
 }
@@ -285,8 +284,8 @@ absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
   if (decision.has_chunk_scale()) answer.chunk_scale = decision.chunk_scale();
   if (decision.has_waited()) answer.waited = FromProto(decision.waited());
   if (allowed && decision.has_lease()) answer.lease = FromProto(decision.lease());
-  answer.return_again = !decision.has_lease() ||
-                        decision.lease().returned().error().code() == grpc::UNAVAILABLE;
+  answer.return_again =
+      !decision.has_lease() || decision.lease().returned().error().code() == grpc::UNAVAILABLE;
   return answer;
 }
 

@@ -127,7 +127,8 @@ void LeaseHolder::CountAlone(double cost, bool admitted) {
 void LeaseHolder::Settle(double estimate, const WorkDone& done) {
   under_way_ = std::max<int64_t>(under_way_ - 1, 0);
   if (done.actual_cost.has_value()) {
-    actual_more_ = actual_more_.value_or(0) + *done.actual_cost - estimate;
+    settled_cost_ = settled_cost_.value_or(0) + *done.actual_cost;
+    settled_estimate_ += estimate;
   }
   if (done.busy_time.has_value()) {
     busy_time_ = busy_time_.value_or(absl::ZeroDuration()) + *done.busy_time;
@@ -175,14 +176,18 @@ void LeaseHolder::RetireFront() {
   }
   if (!lease.permit_id.has_value() && use.counts.empty()) return;
   PermitReport report{.permit_id = lease.permit_id.value_or(0)};
-  if (actual_more_.has_value() && lease.pieces > 0) {
-    report.done.actual_cost = std::max(use.spent + *std::exchange(actual_more_, {}), 0.0);
+  // Of what nobody has settled the prediction stands.
+  if (settled_cost_.has_value() && lease.pieces > 0) {
+    const double unsettled = std::max(use.spent - std::exchange(settled_estimate_, 0), 0.0);
+    report.done.actual_cost = *std::exchange(settled_cost_, {}) + lease.predicted * unsettled;
   }
   if (busy_time_.has_value() && lease.pieces > 0) {
     report.done.busy_time = std::exchange(busy_time_, {});
   }
   if (lease.is_plain) {
-    if (!report.done.actual_cost.has_value()) report.done.actual_cost = use.spent;
+    if (!report.done.actual_cost.has_value()) {
+      report.done.actual_cost = lease.predicted * use.spent;
+    }
   } else {
     report.lease_use = std::move(use);
   }
@@ -208,6 +213,11 @@ std::vector<PermitReport> LeaseHolder::TakeReturns() { return std::exchange(retu
 
 bool LeaseHolder::WantsAnother(int64_t now_ns) const {
   if (held_.size() >= 2) return false;
+  // Its own place would be in the way of the next one.
+  if (!held_.empty() && held_.front().one_at_a_time) {
+    const bool wants = needed_ > 0 || !waiters_.empty();
+    return wants && under_way_ == 0 && held_.front().left < PieceNeeded();
+  }
   if (needed_ > 0 || !waiters_.empty()) return true;
   if (held_.empty()) return wanted_;
   const Held& lease = held_.front();
@@ -253,6 +263,7 @@ std::optional<CheckRequest> LeaseHolder::NextAsk(int64_t now_ns) {
   const double least = LeastNeeded();
   const bool is_smaller = denial_.has_value() && least < denial_->least;
   if (now_ns < ask_not_before_ns_ && !is_smaller) return std::nullopt;
+  if (!held_.empty() && held_.front().one_at_a_time) RetireFront();
   asking_ = true;
   asked_least_ = least;
   asked_piece_ = PieceNeeded();

@@ -8,8 +8,8 @@
 // out, and one that used up a lease early gets twice as much. One of which nothing was used is
 // given back, and none is asked for until there is work again.
 //
-// The time of a lease counts from when it was asked for, or when it had waited in line: the server's
-// began later.
+// The time of a lease counts from when it was asked for, or when it had waited in line: the
+// server's began later.
 //
 // Thread-compatible, no I/O and no clock: times are monotonic nanoseconds. Chance comes from the
 // jitter that it is given.
@@ -88,8 +88,8 @@ class LeaseHolder {
     double reject_ratio = 0;
     bool one_at_a_time = false;
     bool is_plain = false;  // the permit of a server that knows no leases
-    double predicted = 1;  // cost for each estimated unit
-    PieceCount admitted;   // what its pieces are counted as
+    double predicted = 1;   // cost for each estimated unit
+    PieceCount admitted;    // what its pieces are counted as
   };
   using Cause = std::tuple<Reason, std::optional<LimitKind>, std::string, std::string, std::string>;
   struct Count {
@@ -147,10 +147,11 @@ class LeaseHolder {
   int64_t since_ns_ = 0;
   // What there is ever room for, as far as is known: see LeastNeeded.
   double most_of_least_ = std::numeric_limits<double>::infinity();
-  bool ran_out_ = false;               // since the last ask
-  bool was_whole_ = false;             // the last grant was all that had been asked for
-  int64_t under_way_ = 0;              // pieces of a lease that allows one at a time
-  std::optional<double> actual_more_;  // than was estimated, of pieces that were settled
+  bool ran_out_ = false;                // since the last ask
+  bool was_whole_ = false;              // the last grant was all that had been asked for
+  int64_t under_way_ = 0;               // pieces of a lease that allows one at a time
+  std::optional<double> settled_cost_;  // of pieces that were settled with a cost
+  double settled_estimate_ = 0;         // of the same
   std::optional<absl::Duration> busy_time_;
   LeaseStats stats_;
 };

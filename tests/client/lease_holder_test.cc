@@ -282,8 +282,15 @@ TEST_F(LeaseHolderTest, LetsOnePieceAtATimeWhereItHasOnePlace) {
   GrantWith({.amount = 10, .time = absl::Seconds(1), .one_at_a_time = true});
   EXPECT_TRUE(Admits());
   EXPECT_EQ(Refused().reason, Reason::kMaxConcurrency);
+  EXPECT_FALSE(Asks()) << "the place is taken by itself";
   holder().Settle(1, {});
-  EXPECT_TRUE(Admits());
+  EXPECT_TRUE(Admits(9));
+  Refused();
+  EXPECT_FALSE(Asks());
+  holder().Settle(9, {});
+  Refused();
+  const CheckRequest ask = Asked();
+  EXPECT_EQ(ask.lease->returned->lease_use->spent, 10);
 }
 
 TEST_F(LeaseHolderTest, SaysWhatItsPiecesReallyCost) {
@@ -296,7 +303,7 @@ TEST_F(LeaseHolderTest, SaysWhatItsPiecesReallyCost) {
   const std::vector<PermitReport> returns = holder().TakeReturns();
   ASSERT_THAT(returns, SizeIs(1));
   EXPECT_EQ(returns[0].lease_use->spent, 30);
-  EXPECT_EQ(returns[0].done.actual_cost, 60);
+  EXPECT_EQ(returns[0].done.actual_cost, 80) << "40, and 20 that are predicted to cost 40";
   EXPECT_EQ(returns[0].done.busy_time, absl::Milliseconds(12));
 }
 
@@ -335,7 +342,7 @@ TEST_F(LeaseHolderTest, TakesAnOrdinaryPermitForALease) {
   const std::vector<PermitReport> returns = holder().TakeReturns();
   ASSERT_FALSE(returns.empty());
   EXPECT_EQ(returns[0].permit_id, 9);
-  EXPECT_EQ(returns[0].done.actual_cost, 7);
+  EXPECT_EQ(returns[0].done.actual_cost, 7) << "as predicted";
   EXPECT_FALSE(returns[0].lease_use.has_value());
 }
 

@@ -106,8 +106,8 @@ void EnlargeGrant(Decision& decision, const LeaseTerms& lease, double most) {
   const bool is_charged = answer.reason != Reason::kExempt;
   decision.lease = &lease;
   answer.grant = {.amount = most, .time = lease.life};
-  const double pieces = is_charged ? PiecesThatFit(decision, most / decision.estimate)
-                                   : most / decision.estimate;
+  const double pieces =
+      is_charged ? PiecesThatFit(decision, most / decision.estimate) : most / decision.estimate;
   answer.predicted_cost *= pieces;
   if (answer.predicted_busy_time.has_value()) *answer.predicted_busy_time *= pieces;
   if (!is_charged) return;

@@ -71,8 +71,8 @@ bool IsBehindOthers(Decision& decision, Candidate& candidate) {
   if (budget.warn || IsRefusedForGood(decision.answer)) return false;
   const bool owes = budget.ledger != nullptr;
   const CheckRequest& request = *decision.request;
-  // A holder of leases that does not wait has others of its own who do: a place that was kept for its
-  // return would be in their way.
+  // A holder of leases that does not wait has others of its own who do: a place that was kept for
+  // its return would be in their way.
   const bool only_looks = request.lease != nullptr && !request.waits && request.ticket == 0;
   const LineArrival arrival{
       .key = LineKeyOf(budget, candidate.tag),
