@@ -80,7 +80,7 @@ absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, Check
   const double dice = rolls ? core_.Roll(subject.resolved.match) : kNoDice;
   const double estimate = EstimateOf(request);
   const PolicyRef& policy = subject.policy;
-  int grants = 0;  // of a lease, that were tried
+  double most = request.lease == nullptr ? estimate : *request.estimated_cost;
   for (;;) {
     Decision decision(policy, core_.tables, subject.resolved, subject.now, answer, estimate);
     decision.line = core_.LineIfAnybodyIsHere();
@@ -89,18 +89,22 @@ absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, Check
       answer.flow.depth = 0;
     }
     Outcome outcome = ExamineLimits(decision, dice);
+    bool is_overtaken = false;
     if (outcome == Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
       if (request.lease != nullptr) [[unlikely]]
-        EnlargeGrant(decision, *request.lease, ++grants == 1 ? *request.estimated_cost : estimate);
+        EnlargeGrant(decision, *request.lease, most);
       outcome = Admit(decision);
+      is_overtaken = most > estimate && answer.verdict == Verdict::kDenied;
       if (decision.IsUnnamed()) NoteCostNames(request, subject.resolved);
     }
-    // Others were charged since a lease was examined: one piece of it may still fit.
-    const bool is_overtaken = grants == 1 && answer.verdict == Verdict::kDenied;
     if (outcome == Outcome::kDecided && !is_overtaken) [[likely]]
       break;
     if (outcome == Outcome::kNoPermit) return TableFull();
-    if (is_overtaken) continue;
+    if (is_overtaken) {
+      // Others were charged since a lease was examined: one piece of it may still fit.
+      most = estimate;
+      continue;
+    }
     core_.AwaitNewer(policy->version);
     if (absl::Status status = Refresh(request, subject); !status.ok()) return status;
   }

@@ -282,6 +282,38 @@ TEST(EngineLease, WhereOthersWaitTakesItsPartOfWhatDrainsInItsTime) {
   EXPECT_EQ(Ask(engine, 50, 500).grant.amount, 50);         // one piece in any case
 }
 
+// Somebody is charged after the debt was read, and before the lease is.
+class Overtaker final : public LineInterface {
+ public:
+  Overtaker(TestEngine& engine, double cost) : engine_(engine), cost_(cost) { lines_ = 1; }
+  PlaceInLine Arrive(const LineArrival& /*arrival*/) override {
+    if (std::exchange(is_done_, true)) return {.turn_in = absl::ZeroDuration()};
+    EXPECT_TRUE(engine_.Admits("other:etl", cost_));
+    return {.turn_in = absl::ZeroDuration()};
+  }
+  void Admitted(const LineAdmission&) override {}
+  void Settled(uint64_t, uint64_t, int64_t) override {}
+  void RoomFreed(uint64_t) override {}
+  void Changed() override {}
+
+ private:
+  TestEngine& engine_;
+  const double cost_;
+  bool is_done_ = false;
+};
+
+TEST(EngineLease, ThatOthersOvertakeIsOnePieceIfThatFitsAndElseADenial) {
+  for (const bool fits : {true, false}) {
+    TestEngine engine(OneBudget(RateBudget("b", 10, 100)));
+    Overtaker overtaker(engine, fits ? 80 : 97);
+    engine->AttachLine(&overtaker);
+    const CheckAnswer answer = Ask(engine, 5, 50);
+    EXPECT_EQ(answer.verdict, fits ? Verdict::kAllowed : Verdict::kDenied);
+    EXPECT_EQ(answer.grant.amount, fits ? 5 : 0);
+    EXPECT_NEAR(engine.Debt("job:etl", "b"), fits ? 85 : 97, 1e-6);
+  }
+}
+
 TEST(EngineLease, IsToldToTheLineAsItWasGrantedAndReturned) {
   Others nobody(0);
   TestEngine engine(OneBudget(RateBudget("b", 100, 1000)));
