@@ -189,7 +189,7 @@ void LeaseHolder::RetireFront() {
       report.done.actual_cost = lease.predicted * use.spent;
     }
   } else {
-    report.lease_use = std::move(use);
+    report.lease_use.emplace(std::move(use));
   }
   returns_.push_back(std::move(report));
 }

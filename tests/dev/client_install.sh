@@ -102,9 +102,10 @@ guide_snippet() {
 write_guide_snippets() {
   [[ $(guide_snippet 1) == *ChunkSize* ]] || fail "docs/clients.md does not begin with a backfill"
   [[ $(guide_snippet 2) == *actual_cost* ]] || fail "the second example of docs/clients.md is no Report"
-  [[ $(guide_snippet 3) == *TlsOptions* ]] || fail "the third example of docs/clients.md is not TLS"
-  [[ $(guide_snippet 4) == *ExecThrottled* ]] || fail "the fourth example of docs/clients.md is not pqxx"
-  [[ -z $(guide_snippet 5) ]] || fail "docs/clients.md has an example that nobody compiles"
+  [[ $(guide_snippet 3) == *NewLease* ]] || fail "the third example of docs/clients.md is no lease"
+  [[ $(guide_snippet 4) == *TlsOptions* ]] || fail "the fourth example of docs/clients.md is not TLS"
+  [[ $(guide_snippet 5) == *ExecThrottled* ]] || fail "the fifth example of docs/clients.md is not pqxx"
+  [[ -z $(guide_snippet 6) ]] || fail "docs/clients.md has an example that nobody compiles"
   cat >"$ROOT/project/guide.h" <<CXX
 #include <algorithm>
 #include <cstdint>
@@ -134,10 +135,36 @@ CXX
 
 using namespace headgate::client;
 
-$(guide_snippet 3)
+$(guide_snippet 4)
 
 // There are no such files here.
 int main() { return absl::IsInvalidArgument(client.status()) ? 0 : 1; }
+CXX
+  cat >"$ROOT/project/guide_lease.cc" <<CXX
+#include <headgate/client.h>
+#include <headgate/fake.h>
+#include <headgate/lease.h>
+
+#include <vector>
+
+using namespace headgate::client;
+
+struct Row {};
+int copied = 0;
+void Copy(const Row& /*row*/) { ++copied; }
+
+absl::Status CopyAll(Client& client, const std::vector<Row>& rows) {
+$(guide_snippet 3)
+  return absl::OkStatus();
+}
+
+int main() {
+  FakeHeadgate headgate;
+  auto fake = headgate.NewClient({.on_unreachable = OnUnreachable::Fail()});
+  if (!fake.ok() || !CopyAll(**fake, std::vector<Row>(1000)).ok()) return 1;
+  if (!(*fake)->Flush(absl::Minutes(1)) || headgate.outstanding().size() != 0) return 3;
+  return copied == 1000 ? 0 : 2;
+}
 CXX
   cat >"$ROOT/project/guide_report.cc" <<CXX
 #include <headgate/client.h>
@@ -161,14 +188,14 @@ CXX
 using namespace headgate::client;
 
 absl::Status Delete(Client* client, pqxx::connection& connection, int64_t first, int64_t last) {
-$(guide_snippet 4)
+$(guide_snippet 5)
   return deleted.status();
 }
 
 int main() {}  // compiling is the point
 CXX
   cat >>"$ROOT/project/CMakeLists.txt" <<'CMAKE'
-foreach(name guide guide_report guide_tls guide_pqxx)
+foreach(name guide guide_lease guide_report guide_tls guide_pqxx)
   add_executable(${name} ${name}.cc)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Werror)
   target_link_libraries(${name} PRIVATE Headgate::client Headgate::pqxx)
@@ -190,6 +217,7 @@ project_builds_and_runs() {
   output=$("$ROOT/build/job") || fail "the project's job ended with $?: $output"
   [[ $output == "waited, worked, reported" ]] || fail "the project's job says: $output"
   "$ROOT/build/guide" || fail "the backfill of docs/clients.md ended with $?"
+  "$ROOT/build/guide_lease" || fail "the lease of docs/clients.md ended with $?"
   "$ROOT/build/guide_tls" || fail "the client with TLS of docs/clients.md ended with $?"
   "$ROOT/build/statements" || fail "the project's statements ended with $?"
 }
