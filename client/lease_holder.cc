@@ -74,7 +74,7 @@ Admission LeaseHolder::Take(Held& lease, double cost) {
 
 Admission LeaseHolder::Refuse(double cost, const Cause& cause,
                               std::optional<absl::Duration> retry_after) {
-  const Admission admission{.reason = std::get<0>(cause), .retry_after = retry_after};
+  Admission admission{.reason = std::get<0>(cause), .retry_after = retry_after};
   if (refusal_ == Refusal::kWaits) return admission;
   ++stats_.refused;
   const double predicted = cost * (held_.empty() ? 1 : held_.front().predicted);
