@@ -92,7 +92,8 @@ TEST_F(EngineTarget, DebtGoesOnWhereItStood) {
 
 TEST_F(EngineTarget, ALeaseIsGivenBackToTheNewOwner) {
   const LeaseTerms terms{.least = 5, .life = absl::Seconds(1)};
-  CheckRequest request = On("orders", "job:etl", 60);
+  const std::string orders = "orders";  // outlives the request
+  CheckRequest request = On(orders, "job:etl", 60);
   request.lease = &terms;
   const CheckAnswer lease = from_.Check(request);
   ASSERT_EQ(lease.grant.amount, 60);
