@@ -165,7 +165,6 @@ void LeaseHolder::RetireFront() {
                .counts = TakeRefused(),
                .identity = options_.identity,
                .target = options_.target};
-  if (lease.pieces == 0) use.spent = 0;
   if (lease.pieces > 0) {
     if (options_.piece == 0)
       piece_ = std::max(use.spent / static_cast<double>(lease.pieces), kLeastPiece);

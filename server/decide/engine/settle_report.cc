@@ -27,8 +27,6 @@ namespace {
 absl::Status ValidateSpent(const ActualCost::Spent& spent) {
   if (absl::Status valid = ValidateCost("lease_use.spent", spent.estimate); !valid.ok())
     return valid;
-  // One in each nanosecond, all the time.
-  static const int64_t kMostPieces = absl::ToInt64Nanoseconds(kLongestLease);
   if (spent.pieces < 0 || spent.pieces > kMostPieces) {
     return absl::InvalidArgumentError(absl::StrCat("lease_use.pieces: are ", spent.pieces,
                                                    "; at least 0, at most ", kMostPieces));

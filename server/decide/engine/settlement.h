@@ -28,6 +28,9 @@ struct Policy;
 // The longest busy time that a Report may have, as a multiple of a permit's life.
 inline constexpr int kMaxBusyLives = 64;
 
+// The most pieces of one lease: one in each nanosecond of the longest (kLongestLease).
+inline constexpr int64_t kMostPieces = 10'000'000'000;
+
 struct ActualCost {
   std::optional<double> cost = {};  // in the unit of the estimate; absent: the prediction stands
   // Absent: the time since the permit was issued; of a lease the prediction stands.

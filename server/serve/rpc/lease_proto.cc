@@ -10,7 +10,6 @@ namespace headgate::rpc {
 namespace {
 
 constexpr int kMostCounts = 100;
-constexpr int64_t kMostPieces = 10'000'000'000;  // one in each nanosecond of the longest lease
 
 absl::Status ValidateCount(const v1::PieceCount& count, int place) {
   const auto wrong = [&](const char* field, const std::string& what) {
@@ -22,9 +21,9 @@ absl::Status ValidateCount(const v1::PieceCount& count, int place) {
   }
   if (!v1::Reason_IsValid(count.reason())) return wrong("reason", "is not known");
   if (!v1::LimitKind_IsValid(count.limit_kind())) return wrong("limit_kind", "is not known");
-  if (count.pieces() < 0 || count.pieces() > kMostPieces) {
-    return wrong("pieces",
-                 absl::StrCat("are ", count.pieces(), "; at least 0, at most ", kMostPieces));
+  if (count.pieces() < 0 || count.pieces() > engine::kMostPieces) {
+    return wrong("pieces", absl::StrCat("are ", count.pieces(), "; at least 0, at most ",
+                                        engine::kMostPieces));
   }
   if (!engine::ValidateCost("", count.cost()).ok()) {
     return wrong("cost", absl::StrCat("must be a finite number from 0 to ", engine::kMaxAmount,

@@ -79,6 +79,10 @@ void FillAnswer(const engine::CheckAnswer& answer, const v1::CheckRequest& check
 
 }  // namespace
 
+CheckRequests::From FromAsker(const Asker& asker) {
+  return {.address = asker.address, .scope = ScopeOf(asker.caller), .caller = NameOf(asker.caller)};
+}
+
 grpc::Status TooMany(const char* field, int count) {
   return transport::FieldError(field,
                                absl::StrCat("has ", count, " entries; at most ", kMaxInBatch));
@@ -185,9 +189,7 @@ void Throttler::DecideChunk(const Chunk& chunk, Results& results) {
   const Asker& asker = chunk.asked.asker;
   const Now now = chunk.asked.now;
   const auto size = static_cast<size_t>(count);
-  requests_.Assign(
-      checks, first, count,
-      {.address = asker.address, .scope = ScopeOf(asker.caller), .caller = NameOf(asker.caller)});
+  requests_.Assign(checks, first, count, FromAsker(asker));
   if (answers_.size() < size) answers_.resize(size);
   if (statuses_.size() < size) statuses_.resize(size);
   ReturnLeases(chunk, results);

@@ -54,6 +54,9 @@ struct Asker : access::Asker {
   const engine::IpAddress* address = nullptr;  // null: not known
 };
 
+// Who asks, as Checks with request ids have to know.
+CheckRequests::From FromAsker(const Asker& asker);
+
 class Throttler {
  public:
   // For the thread that makes it. Every 64th decision is timed.

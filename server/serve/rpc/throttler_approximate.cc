@@ -16,15 +16,6 @@
 namespace headgate::rpc {
 namespace {
 
-// What makes a request_id the caller's own, as where an owner decides.
-CheckRequests::From FromAsker(const Asker& asker) {
-  const access::Caller* const caller = asker.caller;
-  if (caller == nullptr) return {.address = asker.address};
-  return {.address = asker.address,
-          .scope = caller->seal().Encrypt(~uint64_t{0}),
-          .caller = caller->is_anybody() ? std::string_view() : caller->name()};
-}
-
 // One piece is decided, and is all that is granted. The lease before is its owner's to take back.
 absl::Status BeginLease(const v1::CheckRequest& check, engine::CheckRequest& request,
                         v1::Decision& decision) {
