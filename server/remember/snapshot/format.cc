@@ -71,6 +71,7 @@ void WriteRest(const engine::SavedState& state, Writer& to) {
   for (const engine::SavedReportedDebt& debt : state.reported_debts) ReportedDebtFields(to, debt);
   to.Count(state.controls.size());
   for (const engine::SavedControl& control : state.controls) ControlFields(to, control);
+  SafeRateList(to, state.safe_rates);
 }
 
 // Bytes that the smallest of each takes.
@@ -111,6 +112,7 @@ void ReadBody(Reader& from, engine::SavedState& state) {
            [](Reader& in, engine::SavedReportedDebt& debt) { ReportedDebtFields(in, debt); });
   ReadList(from, kLeastControl, state.controls,
            [](Reader& in, engine::SavedControl& control) { ControlFields(in, control); });
+  SafeRateList(from, state.safe_rates);
 }
 
 bool OwesOrHolds(const engine::SavedState& state) {

@@ -4,7 +4,7 @@
 //                      wall time  monotonic time  boot id  probe of the hash  checksum of the
 //                      header
 //   body:              seed, policy, dice; clocks; ledgers; permits; holders; requests; patterns;
-//                      reported debts; what the controllers of auto budgets learnt
+//                      reported debts; what the controllers of auto budgets learnt; safe rates
 //
 // Little-endian, without padding; checksums are XXH3 with 64 bits. Each list is a count and its
 // items. A version is read only by the release that writes it: what the numbers mean belongs to the
@@ -30,7 +30,7 @@
 
 namespace headgate::snapshot {
 
-inline constexpr uint32_t kFormatVersion = 4;
+inline constexpr uint32_t kFormatVersion = 5;
 inline constexpr size_t kHeaderBytes = 80;
 
 // Which start of the machine a monotonic time belongs to. All zeros: not known, like no other.

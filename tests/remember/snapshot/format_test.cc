@@ -46,6 +46,21 @@ TEST(SnapshotFormat, WhatIsReadIsWhatWasWritten) {
   EXPECT_EQ(again.bytes, bytes);
 }
 
+TEST(SnapshotFormat, SafeRatesAreKept) {
+  engine::SavedState state;
+  BusyEngine()->Save(At(), state);
+  state.safe_rates = {{7, SomeReservation()}};
+  Encoded encoded;
+  Encode(state, kBoot, encoded);
+  const absl::StatusOr<Decoded> decoded = Decode(encoded.bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  ASSERT_EQ(decoded->state.safe_rates.size(), 1U);
+  ExpectSomeReservation(decoded->state.safe_rates[0]);
+  state.safe_rates[0].reservation.rate = -1;
+  Encode(state, kBoot, encoded);
+  EXPECT_TRUE(absl::IsInvalidArgument(Decode(encoded.bytes).status()));
+}
+
 // Warnings and health included: the whole answer.
 TEST(SnapshotFormat, ARepeatedAnswerSaysTheSameAfterwards) {
   const auto engine = BusyEngine();
