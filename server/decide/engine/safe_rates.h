@@ -4,10 +4,10 @@
 // A safe rate is reserved when its lease is granted: in every bucket, all that are reserved are
 // together at most what drains there at full speed. One lease gets half of what is left, and no
 // more than it asks for; so with n of them each has 1/(n + 1) in the end, whoever came first. While
-// it is heard of its holder, a reservation costs nothing. Where a lease is over and was not given
-// back, its rate is charged from kBegins of the lease's time after its end on, kStep at a time and
-// in advance, until its safe time is over. The holder begins no earlier, so that what it does was
-// charged before.
+// its holder is heard of, a reservation costs nothing. Where a lease is over and was not given
+// back, its rate is charged from a quarter of the lease's time after its end on (Begins), kStepNs
+// at a time and in advance, until its safe time is over. The holder begins no earlier, so that what
+// it does was charged before.
 //
 // There is no timer. Whoever decides calls ChargeIfDue first: what was not charged in between is
 // charged as of when it was due, so that it has drained as if it had been charged then.
@@ -15,9 +15,9 @@
 // What was charged so is never given back. Budgets that only warn, that have no bucket, or whose
 // rate is auto reserve nothing: see GrantSafeRate.
 //
-// In fixed memory: no more than kMost reservations, one of a dead holder's leases each; who comes
-// later has no safe rate. Thread-safe; ChargeIfDue with nothing due is one load.
-// Source: Doorman's safe capacity, which its server does not reserve.
+// No more than kMost reservations, of about 200 bytes each; who comes later has no safe rate.
+// Thread-safe; ChargeIfDue with nothing due is one load. Source: Doorman's safe capacity, which its
+// server does not reserve.
 //
 //   safe_rates.ChargeIfDue(core, now);
 //   const double rate = safe_rates.Reserve(permit, reservation, wanted);
@@ -52,7 +52,7 @@ class SafeRates {
   static constexpr size_t kMost = 65'536;
   // The longest time for which a rate is kept.
   static constexpr absl::Duration kLongest = absl::Minutes(1);
-  // When a lease of such a time begins to be charged, after its end.
+  // How long after its end a lease of such a time begins to be charged.
   static absl::Duration Begins(absl::Duration lease_time) { return lease_time / 4; }
 
   // Reserves what can be had of `wanted` in all buckets, in place of the reservation's rate; 0:
