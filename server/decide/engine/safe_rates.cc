@@ -96,7 +96,10 @@ void SafeRates::Erase(Reservations::iterator of) {
 }
 
 void SafeRates::ShowNextDue() {
-  next_due_ns_.store(due_.empty() ? kNever : due_.begin()->first, std::memory_order_release);
+  const int64_t due_ns = due_.empty() ? kNever : due_.begin()->first;
+  // relaxed: it is written under the lock only. Unchanged, it stays in all caches.
+  if (next_due_ns_.load(std::memory_order_relaxed) == due_ns) return;
+  next_due_ns_.store(due_ns, std::memory_order_release);
 }
 
 std::optional<double> SafeRates::End(PermitId permit) {
