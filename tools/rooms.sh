@@ -48,6 +48,7 @@ server/app          common server
 server/main.cc      common server
 client/scheduling   common
 client/agent        common scheduling
+client/proxy/wire   common
 client              common proto
 '
 
