@@ -49,6 +49,7 @@ server/main.cc      common server
 client/scheduling   common
 client/agent        common scheduling
 client/proxy/wire   common
+client/proxy        common wire
 client              common proto
 '
 

@@ -18,6 +18,8 @@ size_t Frames::LookedAt(char type) const {
       return 4;
     case kBackendKeyData:
       return kMaxKeyDataBytes;
+    case kCommandComplete:
+      return kMaxCommandBytes;
     default:
       return 0;
   }

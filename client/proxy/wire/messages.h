@@ -50,6 +50,9 @@ inline constexpr char kCopyBothResponse = 'W';
 // A process and a secret of up to 256 bytes.
 inline constexpr size_t kMaxKeyDataBytes = 260;
 
+// Of a CommandComplete, in which the command is the first word.
+inline constexpr size_t kMaxCommandBytes = 64;
+
 // Where a session is between two units of work.
 enum class TransactionStatus : char { kIdle = 'I', kInTransaction = 'T', kFailed = 'E' };
 
