@@ -66,7 +66,6 @@ throttle_log        short:35      rotating:100  rotating:70
 tls                 short:95      rotating:165  -
 transport           short:13      rotating:12   -
 web                 short:30      rotating:50   -
-wire                short:2       rotating:2    -
 postgres@*          rotating:30   -             -
 client@*            long:20       -             -
 integration@*       rotating:25   -             -

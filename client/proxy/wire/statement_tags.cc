@@ -52,14 +52,14 @@ std::optional<std::string> TakeValue(std::string_view& text) {
   return std::nullopt;
 }
 
-bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
+bool IsBlank(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
 
 std::string_view WithoutSpaceBefore(std::string_view text) {
-  while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsBlank(text.front())) text.remove_prefix(1);
   return text;
 }
 std::string_view WithoutSpaceAfter(std::string_view text) {
-  while (!text.empty() && IsSpace(text.back())) text.remove_suffix(1);
+  while (!text.empty() && IsBlank(text.back())) text.remove_suffix(1);
   return text;
 }
 
