@@ -48,6 +48,8 @@ server/app          common server
 server/main.cc      common server
 client/scheduling   common
 client/agent        common scheduling
+client/proxy/wire   common
+client/proxy        common wire
 client              common proto
 '
 

@@ -51,6 +51,7 @@ membership          short:2       rotating:2    -
 overrides           short:5       rotating:12   -
 peers               short:25      rotating:40   -
 postgres            short:110     rotating:145  -
+proxy               short:2       rotating:2    -
 restart             short:50      long:110      -
 rpc                 short:14      rotating:50   -
 sdk                 short:14      long:60       -
