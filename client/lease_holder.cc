@@ -103,7 +103,8 @@ Admission LeaseHolder::RefuseForRoom(double cost, int64_t now_ns) {
     return Refuse(cost, {Reason::kMaxCost, LimitKind::kMaxCost, {}, {}, {}}, std::nullopt);
   }
   needed_ = std::max(needed_, cost);
-  ran_out_ = true;
+  // One that is over has not run out.
+  ran_out_ = ran_out_ || (!held_.empty() && now_ns < held_.back().ends_ns);
   if (!denial_.has_value() || cost < denial_->least) {
     return Refuse(cost, kNoRoom, kSoon);
   }
