@@ -34,13 +34,9 @@ std::vector<uint64_t> LineTasks::AllTickets() const {
   return tickets;
 }
 
-void LineTasks::AskAllWaiters() {
-  to_ask_ = AllTickets();
-}
+void LineTasks::AskAllWaiters() { to_ask_ = AllTickets(); }
 
-void LineTasks::ExamineAll() {
-  to_price_ = AllTickets();
-}
+void LineTasks::ExamineAll() { to_price_ = AllTickets(); }
 
 void LineTasks::Price(const std::vector<WaitingCheck*>& waiting) {
   for (const WaitingCheck* each : waiting) to_price_.push_back(each->ticket);
