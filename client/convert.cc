@@ -201,6 +201,7 @@ v1::LeaseUse ToProto(const LeaseUse& use) {
   v1::LeaseUse proto;
   proto.set_spent(use.spent);
   proto.set_pieces(use.pieces);
+  proto.set_safe_spent(use.safe_spent);
   proto.set_identity(use.identity);
   proto.set_target(use.target);
   for (const PieceCount& count : use.counts) {
@@ -222,7 +223,9 @@ GrantedLease FromProto(const v1::Lease& lease) {
   GrantedLease granted{.amount = lease.amount(),
                        .time = FromProto(lease.time()),
                        .reject_ratio = lease.reject_ratio(),
-                       .one_at_a_time = lease.one_at_a_time()};
+                       .one_at_a_time = lease.one_at_a_time(),
+                       .safe_rate = lease.safe_rate(),
+                       .safe_time = FromProto(lease.safe_time())};
   if (lease.has_largest_piece()) granted.largest_piece = lease.largest_piece();
   return granted;
 }
@@ -245,6 +248,8 @@ v1::CheckRequest ToProto(const CheckRequest& request) {
     v1::LeaseTerms& lease = *proto.mutable_lease();
     lease.set_least(request.lease->least);
     SetDuration(request.lease->time, *lease.mutable_time());
+    lease.set_safe_rate(request.lease->safe_rate);
+    SetDuration(request.lease->safe_time, *lease.mutable_safe_time());
     if (request.lease->returned.has_value()) {
       *lease.mutable_returned() = ToProto(*request.lease->returned);
     }

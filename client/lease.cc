@@ -18,10 +18,18 @@ absl::Status Validate(const LeaseOptions& options) {
   }
   constexpr absl::Duration kShortest = absl::Milliseconds(100);
   constexpr absl::Duration kLongest = absl::Seconds(10);
-  if (options.time >= kShortest && options.time <= kLongest) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("time: ", absl::FormatDuration(options.time),
-                                                 " is not from ", absl::FormatDuration(kShortest),
-                                                 " to ", absl::FormatDuration(kLongest)));
+  if (options.time < kShortest || options.time > kLongest) {
+    return absl::InvalidArgumentError(absl::StrCat("time: ", absl::FormatDuration(options.time),
+                                                   " is not from ", absl::FormatDuration(kShortest),
+                                                   " to ", absl::FormatDuration(kLongest)));
+  }
+  constexpr absl::Duration kLongestSafe = absl::Minutes(1);
+  if (options.safe_time >= absl::ZeroDuration() && options.safe_time <= kLongestSafe) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("safe_time: ", absl::FormatDuration(options.safe_time), " is not from 0 to ",
+                   absl::FormatDuration(kLongestSafe)));
 }
 
 }  // namespace

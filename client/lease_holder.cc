@@ -37,6 +37,12 @@ bool LeaseHolder::HasCurrent(int64_t now_ns) const {
                      [&](const Held& lease) { return now_ns < lease.ends_ns && lease.left > 0; });
 }
 
+LeaseHolder::Held* LeaseHolder::SafeLease(int64_t now_ns) {
+  RetireOver(now_ns);
+  if (safe_.has_value()) return &*safe_;
+  return held_.empty() || held_.back().safe_rate == 0 ? nullptr : &held_.back();
+}
+
 Admission LeaseHolder::Admit(double cost, int64_t now_ns, Refusal refusal) {
   if (closed_) {
     Admission admission{.error = absl::CancelledError("the lease is closed")};
@@ -52,10 +58,14 @@ Admission LeaseHolder::Admit(double cost, int64_t now_ns, Refusal refusal) {
     if (now_ns < lease.ends_ns && held_.size() == 1) break;  // a smaller piece may fit
     RetireFront();
   }
+  if (unreachable_) [[unlikely]] {
+    if (Held* const safe = SafeLease(now_ns); safe != nullptr)
+      return TakeSafely(*safe, cost, now_ns);
+  }
   return RefuseForRoom(cost, now_ns);
 }
 
-Admission LeaseHolder::Take(Held& lease, double cost) {
+inline std::optional<Admission> LeaseHolder::RefusedBy(const Held& lease, double cost) {
   if (cost > lease.largest_piece) [[unlikely]]
     return Refuse(cost, {Reason::kMaxCost, LimitKind::kMaxCost, {}, {}, {}}, std::nullopt);
   if (lease.one_at_a_time && under_way_ > 0) [[unlikely]] {
@@ -63,12 +73,45 @@ Admission LeaseHolder::Take(Held& lease, double cost) {
   }
   if (lease.reject_ratio > 0 && jitter_.Unit() < lease.reject_ratio) [[unlikely]]
     return Refuse(cost, {Reason::kRejectRatio, LimitKind::kRule, {}, {}, {}}, options_.time);
+  return std::nullopt;
+}
+
+Admission LeaseHolder::Take(Held& lease, double cost) {
+  if (std::optional<Admission> refused = RefusedBy(lease, cost); refused.has_value()) [[unlikely]]
+    return *std::move(refused);
   lease.left -= cost;
   ++lease.pieces;
   if (lease.one_at_a_time) ++under_way_;
   ++stats_.admitted;
   stats_.spent += cost;
   spent_since_ += cost;
+  return {.admitted = true};
+}
+
+// No more comes together than in a lease's time, or than one piece needs: who has not worked for a
+// while does not make up for it.
+Admission LeaseHolder::TakeSafely(Held& lease, double cost, int64_t now_ns) {
+  if (std::optional<Admission> refused = RefusedBy(lease, cost); refused.has_value()) {
+    return *std::move(refused);
+  }
+  const auto time_ns = static_cast<double>(absl::ToInt64Nanoseconds(options_.time));
+  const auto since_ns = static_cast<double>(std::max<int64_t>(now_ns - lease.safe_at_ns, 0));
+  lease.safe_left = std::min(lease.safe_left + lease.safe_rate * since_ns,
+                             std::max(lease.safe_rate * time_ns, cost));
+  lease.safe_at_ns = std::max(lease.safe_at_ns, now_ns);
+  if (cost > lease.safe_left) {
+    const double wait_ns =
+        (cost - lease.safe_left) / lease.safe_rate + static_cast<double>(lease.safe_at_ns - now_ns);
+    const double left_ns = static_cast<double>(lease.safe_until_ns - now_ns);
+    return Refuse(cost, {Reason::kUnknown, std::nullopt, {}, {}, {}},
+                  std::max(absl::Nanoseconds(std::min(wait_ns, left_ns)), kSoon));
+  }
+  lease.safe_left -= cost;
+  lease.safe_spent += cost;
+  ++lease.pieces;
+  ++stats_.admitted;
+  ++stats_.safe;
+  stats_.spent += cost;
   return {.admitted = true};
 }
 
@@ -159,26 +202,43 @@ std::vector<PieceCount> LeaseHolder::TakeRefused() {
 }
 
 void LeaseHolder::RetireFront() {
-  const Held lease = std::move(held_.front());
+  Held lease = std::move(held_.front());
   held_.pop_front();
+  ReturnSafe();
+  // Nobody may be there to grant the next one.
+  if (lease.safe_rate > 0 && held_.empty() && (asking_ || unreachable_) && !closed_) {
+    safe_ = std::move(lease);
+  } else {
+    Return(std::move(lease));
+  }
+}
+
+void LeaseHolder::ReturnSafe() {
+  if (!safe_.has_value()) return;
+  Return(*std::exchange(safe_, std::nullopt));
+}
+
+void LeaseHolder::Return(Held lease) {
   LeaseUse use{.spent = std::max(lease.amount - lease.left, 0.0),
                .pieces = lease.pieces,
                .counts = TakeRefused(),
                .identity = options_.identity,
-               .target = options_.target};
+               .target = options_.target,
+               .safe_spent = lease.safe_spent};
+  const double spent = use.spent + use.safe_spent;
   if (lease.pieces > 0) {
     if (options_.piece == 0)
-      piece_ = std::max(use.spent / static_cast<double>(lease.pieces), kLeastPiece);
+      piece_ = std::max(spent / static_cast<double>(lease.pieces), kLeastPiece);
     PieceCount admitted = lease.admitted;
     admitted.pieces = lease.pieces;
-    admitted.cost = use.spent * lease.predicted;
+    admitted.cost = spent * lease.predicted;
     use.counts.push_back(std::move(admitted));
   }
   if (!lease.permit_id.has_value() && use.counts.empty()) return;
   PermitReport report{.permit_id = lease.permit_id.value_or(0)};
   // Of what nobody has settled the prediction stands.
   if (settled_cost_.has_value() && lease.pieces > 0) {
-    const double unsettled = std::max(use.spent - std::exchange(settled_estimate_, 0), 0.0);
+    const double unsettled = std::max(spent - std::exchange(settled_estimate_, 0), 0.0);
     report.done.actual_cost = *std::exchange(settled_cost_, {}) + lease.predicted * unsettled;
   }
   if (busy_time_.has_value() && lease.pieces > 0) {
@@ -196,10 +256,12 @@ void LeaseHolder::RetireFront() {
 
 void LeaseHolder::RetireOver(int64_t now_ns) {
   while (!held_.empty() && now_ns >= held_.front().ends_ns) RetireFront();
+  if (safe_.has_value() && now_ns >= safe_->safe_until_ns) ReturnSafe();
 }
 
 void LeaseHolder::Close() {
   closed_ = true;
+  ReturnSafe();
   while (!held_.empty()) RetireFront();
   CountRefused(kNoRoom, std::exchange(unexplained_, {}));
   if (refused_.empty()) return;
@@ -274,7 +336,13 @@ std::optional<CheckRequest> LeaseHolder::NextAsk(int64_t now_ns) {
                    .estimated_cost = asked_most_,
                    .pattern = options_.pattern,
                    .tags = options_.tags,
+                   .max_wait = MostWait(now_ns),
                    .lease = LeaseTerms{.least = least, .time = options_.time}};
+  if (options_.safe_time > absl::ZeroDuration()) {
+    const double seconds = absl::ToDoubleSeconds(options_.time);
+    ask.lease->safe_rate = std::min(rate_ > 0 ? rate_ * 1e9 : asked_most_ / seconds, kMaxCost);
+    ask.lease->safe_time = options_.safe_time;
+  }
   if (!returns_.empty()) {
     ask.lease->returned = std::move(returns_.front());
     returns_.erase(returns_.begin());
@@ -282,8 +350,15 @@ std::optional<CheckRequest> LeaseHolder::NextAsk(int64_t now_ns) {
   return ask;
 }
 
+absl::Duration LeaseHolder::MostWait(int64_t now_ns) const {
+  const Held* const last = held_.empty() ? (safe_.has_value() ? &*safe_ : nullptr) : &held_.back();
+  if (last == nullptr || last->safe_rate == 0) return absl::InfiniteDuration();
+  return absl::Nanoseconds(std::max<int64_t>(last->ends_ns - now_ns, 0));
+}
+
 void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
   asking_ = false;
+  ReturnSafe();
   unreachable_ = false;
   failures_ = 0;
   ask_not_before_ns_ = 0;
@@ -332,6 +407,12 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
              .is_plain = !answer.lease.has_value(),
              .admitted = {}};
   if (granted.amount > 0) lease.predicted = answer.predicted_cost / granted.amount;
+  if (granted.safe_rate > 0 && answer.permit_id.has_value()) {
+    lease.safe_rate = granted.safe_rate / 1e9;
+    // The server's lease began no later than now, and no earlier than this one.
+    lease.safe_at_ns = now_ns + time_ns + time_ns / 4;
+    lease.safe_until_ns = lease.ends_ns + absl::ToInt64Nanoseconds(granted.safe_time);
+  }
   if (const Violation* const warns = BindingOf(answer, true); warns != nullptr) {
     lease.admitted.limit_kind = warns->limit_kind;
     lease.admitted.budget = warns->budget;
@@ -348,12 +429,14 @@ void LeaseHolder::OnError(const absl::Status& status, bool unreachable, int64_t 
   const bool repeats = unreachable || absl::IsResourceExhausted(status);
   if (!repeats && !absl::IsCancelled(status)) error_ = status;
   unreachable_ = unreachable;
+  if (!unreachable) ReturnSafe();
   ask_not_before_ns_ =
       now_ns + absl::ToInt64Nanoseconds(jitter_.Backoff(failures_++, kFirstPause, kLongestPause));
 }
 
 int64_t LeaseHolder::NextLook(int64_t now_ns) const {
   int64_t look_ns = held_.empty() ? kNever : held_.front().ends_ns;
+  if (safe_.has_value()) look_ns = std::min(look_ns, safe_->safe_until_ns);
   if (asking_ || !error_.ok()) return look_ns;
   if (WantsAnother(now_ns)) return std::min(look_ns, ask_not_before_ns_);
   // Half of its time is not over yet.

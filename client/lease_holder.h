@@ -11,6 +11,12 @@
 // The time of a lease counts from when it was asked for, or when it had waited in line: the
 // server's began later.
 //
+// A lease that came with a safe rate, and is over while nobody can be reached, is kept: pieces are
+// admitted at that rate, from a quarter of its time after its end on. The server charges it until
+// the lease is returned, so it is returned only when somebody has answered, or the rate's time is
+// over. An ask that is made while there is such a lease waits in line no longer than until its end:
+// afterwards, who has no answer yet knows that nobody answers.
+//
 // Thread-compatible, no I/O and no clock: times are monotonic nanoseconds. Chance comes from the
 // jitter that it is given.
 //
@@ -47,7 +53,9 @@ class LeaseHolder {
   enum class Refusal : uint8_t { kCounts, kWaits };
   Admission Admit(double cost, int64_t now_ns, Refusal refusal = Refusal::kCounts);
   // Headgate is unreachable and no lease is left: somebody else has to decide.
-  bool IsAlone(int64_t now_ns) const { return unreachable_ && !HasCurrent(now_ns); }
+  bool IsAlone(int64_t now_ns) {
+    return unreachable_ && !HasCurrent(now_ns) && SafeLease(now_ns) == nullptr;
+  }
   // What was decided so; there is still work to do.
   void CountAlone(double cost, bool admitted);
   // A piece is done.
@@ -59,7 +67,7 @@ class LeaseHolder {
   bool HasWaiters() const { return !waiters_.empty(); }
 
   // The Check to send now; none: there is nothing to ask, or one is under way. What is returned
-  // with it is not among TakeReturns any more.
+  // with it is not among TakeReturns any more. Its max_wait is the most that it may have.
   std::optional<CheckRequest> NextAsk(int64_t now_ns);
   // What became of it.
   void OnAnswer(const Answer& answer, int64_t now_ns);
@@ -87,9 +95,12 @@ class LeaseHolder {
     double largest_piece = 0;
     double reject_ratio = 0;
     bool one_at_a_time = false;
-    bool is_plain = false;  // the permit of a server that knows no leases
-    double predicted = 1;   // cost for each estimated unit
-    PieceCount admitted;    // what its pieces are counted as
+    bool is_plain = false;                      // the permit of a server that knows no leases
+    double predicted = 1;                       // cost for each estimated unit
+    double safe_rate = 0;                       // in a nanosecond
+    int64_t safe_at_ns = 0, safe_until_ns = 0;  // what it has come to until then is in `safe_left`
+    double safe_left = 0, safe_spent = 0;
+    PieceCount admitted;  // what its pieces are counted as
   };
   using Cause = std::tuple<Reason, std::optional<LimitKind>, std::string, std::string, std::string>;
   struct Count {
@@ -108,12 +119,21 @@ class LeaseHolder {
   };
 
   bool HasCurrent(int64_t now_ns) const;
+  // The one whose safe rate is spent where nobody answers, or will be when it is over. Null: none.
+  Held* SafeLease(int64_t now_ns);
   Admission Take(Held& lease, double cost);
+  // What a lease allows of a piece, its amount aside. None: it allows it.
+  std::optional<Admission> RefusedBy(const Held& lease, double cost);
+  Admission TakeSafely(Held& lease, double cost, int64_t now_ns);
   Admission Refuse(double cost, const Cause& cause, std::optional<absl::Duration> retry_after);
   void CountRefused(const Cause& cause, const Count& count);
   // There is no room for it.
   Admission RefuseForRoom(double cost, int64_t now_ns);
   void RetireFront();
+  void ReturnSafe();
+  void Return(Held lease);
+  // For how long an ask may stand in line.
+  absl::Duration MostWait(int64_t now_ns) const;
   bool WantsAnother(int64_t now_ns) const;
   double PieceNeeded() const;
   double LeastNeeded() const;
@@ -122,7 +142,8 @@ class LeaseHolder {
 
   const LeaseOptions options_;
   Jitter& jitter_;
-  std::deque<Held> held_;  // the current one, and the next
+  std::deque<Held> held_;     // the current one, and the next
+  std::optional<Held> safe_;  // over, and kept for its safe rate
   std::map<double, int> waiters_;
   std::map<Cause, Count> refused_;
   Count unexplained_;  // pieces that found no room while an ask is under way

@@ -151,8 +151,9 @@ void LeaseRunner::Ask(Lock& lock, CheckRequest ask) {
   const int64_t last_ns = deadlines_.empty() ? 0 : *deadlines_.rbegin();
   // Nobody is kept waiting by an ask in the background: it stands in line in any case, where who
   // only polls would keep a place for itself that others have to wait for.
-  const absl::Duration max_wait =
+  const absl::Duration wanted =
       std::max(absl::Nanoseconds(std::max<int64_t>(last_ns - Now(), 0)), options_.time);
+  const absl::Duration max_wait = std::min(wanted, std::exchange(ask.max_wait, {}));
   lock.unlock();
   const absl::StatusOr<Answer> answer = core_->AskForLease(ask, max_wait, stop_.get_token());
   lock.lock();

@@ -375,5 +375,139 @@ TEST_F(LeaseHolderTest, RefusesAllWhenItIsClosed) {
   EXPECT_FALSE(Asks());
 }
 
+class SafeRateTest : public LeaseHolderTest {
+ protected:
+  // Of 10 a second, and held from now on for a second.
+  void HoldSafely(double amount = 5) {
+    Asked();
+    GrantWith({.amount = amount,
+               .time = absl::Seconds(1),
+               .safe_rate = 10,
+               .safe_time = absl::Seconds(3)});
+  }
+  void Fail() { holder().OnError(absl::UnavailableError("gone"), true, now_); }
+  // Nobody answers what is asked at half of the lease's time, and its time is over.
+  void LoseTheServer() {
+    EXPECT_TRUE(Admits());
+    now_ += 600 * kMs;
+    Asked();
+    Fail();
+    now_ += 400 * kMs;
+  }
+  int AdmitsIn(int64_t ms) {
+    int admitted = 0;
+    for (const int64_t end_ns = now_ + ms * kMs; now_ < end_ns; now_ += kMs) {
+      admitted += holder().IsAlone(now_) || !Admits() ? 0 : 1;
+    }
+    return admitted;
+  }
+};
+
+TEST_F(SafeRateTest, IsAskedForByWhatWasSpent) {
+  const CheckRequest first = Asked();
+  EXPECT_EQ(first.lease->safe_rate, 10) << "as much as is asked for";
+  EXPECT_EQ(first.lease->safe_time, absl::Seconds(10));
+  Grant(20);
+  for (int i = 0; i < 15; ++i) EXPECT_TRUE(Admits());
+  now_ += 500 * kMs;
+  EXPECT_NEAR(Asked().lease->safe_rate, 30, 0.1);
+}
+
+TEST_F(SafeRateTest, IsNotAskedForWithoutATime) {
+  options_.safe_time = absl::ZeroDuration();
+  EXPECT_EQ(Asked().lease->safe_rate, 0);
+}
+
+TEST_F(SafeRateTest, AdmitsFromAQuarterOfTheTimeAfterTheEndOn) {
+  HoldSafely();
+  LoseTheServer();
+  EXPECT_EQ(AdmitsIn(250 + 99), 0);
+  EXPECT_FALSE(holder().IsAlone(now_));
+  EXPECT_EQ(AdmitsIn(1001), 10);
+  EXPECT_EQ(holder().stats(now_).safe, 10);
+}
+
+TEST_F(SafeRateTest, EndsWithItsTimeWhereThePolicyDecides) {
+  HoldSafely();
+  LoseTheServer();
+  EXPECT_NEAR(AdmitsIn(3000), 27, 1);
+  EXPECT_TRUE(holder().IsAlone(now_));
+}
+
+TEST_F(SafeRateTest, SaysWhenAPieceWillFit) {
+  HoldSafely();
+  LoseTheServer();
+  EXPECT_EQ(Refused().retry_after, absl::Milliseconds(350));
+  EXPECT_EQ(Refused(100).retry_after, absl::Milliseconds(3000)) << "then the policy decides";
+}
+
+TEST_F(SafeRateTest, DoesNotMakeUpForMoreThanALeasesTime) {
+  HoldSafely();
+  LoseTheServer();
+  now_ += 2500 * kMs;
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(Admits());
+  EXPECT_FALSE(Admits());
+}
+
+TEST_F(SafeRateTest, KeepsItsLeaseUntilSomebodyAnswers) {
+  HoldSafely();
+  LoseTheServer();
+  AdmitsIn(1251);
+  const CheckRequest ask = Asked();
+  EXPECT_FALSE(ask.lease->returned.has_value()) << "it may arrive though no answer does";
+  EXPECT_EQ(ask.max_wait, absl::ZeroDuration());
+  EXPECT_THAT(holder().TakeReturns(), IsEmpty());
+  Grant(20);
+  const std::vector<PermitReport> returned = holder().TakeReturns();
+  ASSERT_THAT(returned, SizeIs(1));
+  EXPECT_EQ(returned[0].permit_id, 1);
+  EXPECT_EQ(returned[0].lease_use->spent, 1);
+  EXPECT_EQ(returned[0].lease_use->safe_spent, 10);
+  EXPECT_EQ(returned[0].lease_use->pieces, 11);
+  ASSERT_THAT(returned[0].lease_use->counts, ::testing::Not(IsEmpty()));
+  EXPECT_EQ(returned[0].lease_use->counts.back().pieces, 11);
+}
+
+TEST_F(SafeRateTest, IsGivenBackByADenialTooAndWhenItIsClosed) {
+  HoldSafely();
+  LoseTheServer();
+  Asked();
+  Deny(absl::Seconds(1));
+  EXPECT_THAT(holder().TakeReturns(), SizeIs(1));
+  EXPECT_EQ(AdmitsIn(2000), 0);
+}
+
+TEST_F(SafeRateTest, IsGivenBackWhenItIsClosed) {
+  HoldSafely();
+  LoseTheServer();
+  AdmitsIn(500);
+  holder().Close();
+  const std::vector<PermitReport> returned = holder().TakeReturns();
+  ASSERT_THAT(returned, SizeIs(1));
+  EXPECT_EQ(returned[0].lease_use->safe_spent, 2);
+}
+
+TEST_F(SafeRateTest, IsGivenBackWhenItsTimeIsOver) {
+  HoldSafely();
+  LoseTheServer();
+  now_ += 3000 * kMs;
+  holder().RetireOver(now_);
+  EXPECT_THAT(holder().TakeReturns(), SizeIs(1));
+}
+
+// Who stands in line until its lease is over, and is denied, has been heard of.
+TEST_F(SafeRateTest, IsNotKeptWhereTheServerAnswers) {
+  HoldSafely(1);
+  holder().AddWaiter(1);
+  EXPECT_TRUE(Admits());
+  const CheckRequest ask = Asked();
+  EXPECT_EQ(ask.max_wait, absl::Seconds(1)) << "no longer than the lease";
+  now_ += kSecond;
+  Answer denial{.reason = Reason::kCapacity, .retry_after = absl::Milliseconds(100)};
+  denial.waited = absl::Seconds(1);
+  holder().OnAnswer(denial, now_);
+  EXPECT_EQ(Asked().max_wait, absl::InfiniteDuration());
+}
+
 }  // namespace
 }  // namespace headgate::client::internal

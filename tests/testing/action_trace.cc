@@ -116,6 +116,7 @@ class TraceRunner {
       case ActionKind::kAutoRate:
         return SetAutoRate();
       case ActionKind::kInstall:
+        model_.ChargeSafeRates(now_);
         return Install(static_cast<size_t>(bytes_.Below(Policies(family_).size())));
     }
   }
@@ -126,6 +127,7 @@ class TraceRunner {
     words_ = "restart";
     static constexpr std::array<int64_t, 4> kDown = {0, 1, 700'000'000, 5'000'000'000};
     engine::SavedState state;
+    model_.ChargeSafeRates(now_);
     engine_->Save(now_, state);
     const int64_t then_ns = std::clamp<int64_t>(now_.monotonic_ns, 0, ModelClock::kEndNs);
     Pass(kDown[random_() % kDown.size()]);
@@ -142,6 +144,7 @@ class TraceRunner {
 
   void Check(const CheckRequest& request) {
     words_ = absl::StrCat(request.lease == nullptr ? "check " : "lease ", Describe(request));
+    model_.ChargeSafeRates(now_);
     const Decision expected = model_.Decide(request, now_, Purpose::kCheck);
     const absl::Status status = engine_->Check(request, now_, answer_);
     Judge(request, expected, status, answer_);
@@ -178,13 +181,15 @@ class TraceRunner {
         std::find(permits_.begin(), permits_.end(), answer.permit) != permits_.end()) {
       return Wrong(absl::StrCat("  permit ", answer.permit, " is not new\n"));
     }
-    model_.Admit(expected, answer.permit, now_);
+    const double safe_rate = request.lease == nullptr ? 0 : answer.grant.safe_rate;
+    model_.Admit(expected, answer.permit, safe_rate, now_);
     permits_.push_back(answer.permit);
     if (request.lease == nullptr) {
       costs_.push_back(request.estimated_cost.value_or(answer.predicted_cost));
     } else {
       const bool is_whole = answer.grant.amount == *request.estimated_cost;
       Count(is_whole ? "leased" : "leased in part");
+      if (safe_rate > 0) Count("leased with a safe rate");
       costs_.push_back(answer.grant.amount);
       leases_.insert(answer.permit);
     }
@@ -197,6 +202,7 @@ class TraceRunner {
       requests.push_back(bytes_.Bit(1) ? bytes_.Request(family_) : requests.back());
     std::vector<CheckAnswer> answers(requests.size());
     std::vector<absl::Status> statuses(requests.size());
+    model_.ChargeSafeRates(now_);
     engine_->CheckBatch(requests, now_, absl::MakeSpan(answers), absl::MakeSpan(statuses));
     for (size_t i = 0; i < requests.size() && wrong_.empty(); ++i) {
       words_ = absl::StrCat("check ", i + 1, " of a batch of ", requests.size(), ": ",
@@ -209,6 +215,7 @@ class TraceRunner {
   void Explain(CheckRequest request) {
     request.lease = nullptr;  // it explains one piece
     words_ = absl::StrCat("explain ", Describe(request));
+    model_.ChargeSafeRates(now_);
     const Decision expected = model_.Decide(request, now_, Purpose::kExplain);
     const absl::StatusOr<engine::Explanation> once = engine_->Explain(request, now_);
     if (!once.ok()) return Wrong(CompareAnswers(expected, once.status(), {}));
@@ -226,6 +233,10 @@ class TraceRunner {
       static constexpr std::array<int64_t, 4> kPieces = {1, 3, 1000, 1};
       actual.spent = {.estimate = cost, .pieces = cost == 0 ? 0 : bytes_.From(kPieces)};
       if (bytes_.Bit(1)) actual.cost.reset();
+      if (cost > 0 && bytes_.Bit(2)) {
+        actual.spent->safe_estimate = cost / 2;
+        Count("returned a lease that was spent safely");
+      }
       Count("returned a lease");
     }
     Report(permit, actual);
@@ -239,6 +250,7 @@ class TraceRunner {
                                                 actual.spent->pieces, " pieces,")
                                  : "",
         " for permit ", std::find(permits_.begin(), permits_.end(), permit) - permits_.begin());
+    model_.ChargeSafeRates(now_);
     const Reported expected = model_.Report(permit, actual, now_);
     const absl::StatusOr<engine::Settlement> settled = engine_->Report(permit, actual, now_);
     Expect("status", expected.code, settled.status().code());
@@ -367,6 +379,7 @@ class TraceRunner {
     const std::string_view profile = bytes_.Mostly(kProfiles, 2);
     words_ = absl::StrCat("set health of ", Sv(profile), " on '", Sv(target), "' to speed ",
                           health.speed, health.gate_shut ? ", gate shut" : "");
+    model_.ChargeSafeRates(now_);
     Expect("status", model_.SetHealth(target, profile, health, now_),
            engine_->SetHealth(target, profile, health, now_).code());
     if (health.gate_shut) Count("gate shut");
@@ -400,6 +413,7 @@ class TraceRunner {
             choice.changes_in_ns == 0 ? 0 : now_.monotonic_ns + choice.changes_in_ns};
     words_ = absl::StrCat("set auto rate of ", Sv(budget), " on '", Sv(target), "' to ",
                           setting.rate, setting.shut ? ", shut" : "");
+    model_.ChargeSafeRates(now_);
     Expect("status", model_.SetAutoRate(target, budget, setting, now_),
            engine_->SetAutoRate(target, budget, setting, now_).code());
   }

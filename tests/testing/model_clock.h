@@ -50,6 +50,11 @@ class ModelClock {
         std::min<Wide>(virtual_then_ns_ + ((elapsed * speed_fixed_) >> 32), kEndNs));
   }
 
+  // What it shows more after such a time, at its speed now.
+  int64_t RunIn(int64_t real_span_ns) const {
+    return static_cast<int64_t>(std::min<Wide>((Wide{real_span_ns} * speed_fixed_) >> 32, kEndNs));
+  }
+
   // The first instant after `from_ns` at which the clock shows `virtual_ns` or more, found by
   // halving; empty where real or virtual time ends before.
   std::optional<int64_t> FirstShowing(int64_t virtual_ns, int64_t from_ns) const {

@@ -40,7 +40,8 @@ bool IsLeaseValid(const CheckRequest& request) {
   const engine::LeaseTerms& lease = *request.lease;
   return request.estimated_cost.has_value() && IsAmount(lease.least) && lease.least > 0 &&
          lease.least <= *request.estimated_cost && lease.life >= absl::Milliseconds(100) &&
-         lease.life <= absl::Seconds(10);
+         lease.life <= absl::Seconds(10) && IsAmount(lease.safe_rate) &&
+         lease.safe_life >= absl::ZeroDuration() && lease.safe_life <= absl::Minutes(1);
 }
 
 bool IsSpentValid(const engine::ActualCost& actual) {
@@ -223,7 +224,7 @@ std::set<StatusCode> ReferenceModel::Faults(const CheckRequest& request, Purpose
   return faults;
 }
 
-void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
+void ReferenceModel::Admit(const Decision& decision, PermitId id, double safe_rate, Now now) {
   now = Bounded(now);
   for (const CostKey& cell : decision.probed) {
     next_probe_ns_[cell] = now.monotonic_ns + 10'000'000'000;
@@ -254,9 +255,109 @@ void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
          .unit = bucket.unit,
          .place = ledger->second.Charge(bucket.key, bucket.cost_ns, now.monotonic_ns)});
   }
+  if (safe_rate > 0) {
+    const int64_t begins_ns = absl::ToInt64Nanoseconds(decision.answer.lasts / 4);
+    safe_[id] = {.rate = safe_rate,
+                 .version = policy_->version(),
+                 .charged_until_ns = permit.expires_at_ns + begins_ns,
+                 .until_ns = permit.expires_at_ns + absl::ToInt64Nanoseconds(decision.safe_time),
+                 .buckets = *SafeBuckets(decision)};
+  }
   permits_[id] = std::move(permit);
   if (!decision.request_key.empty())
     requests_[decision.request_key] = {id, decision.answer, shape_};
+}
+
+std::optional<std::vector<ReferenceModel::Safe::Bucket>> ReferenceModel::SafeBuckets(
+    const Decision& decision) const {
+  std::vector<Safe::Bucket> buckets;
+  for (const ExpectedBucket& bucket : decision.buckets) {
+    const engine::BudgetSpec& budget = policy_->spec().budgets[bucket.budget];
+    if (bucket.skip || budget.mode == engine::Mode::kWarn) continue;
+    if (budget.max_concurrency.has_value()) return std::nullopt;
+    const ModelLedger* const ledger = FindLedger(decision.target, budget.name);
+    if (ledger == nullptr || !budget.rate.has_value() || bucket.cost <= 0) continue;
+    if (ledger->is_auto()) return std::nullopt;
+    buckets.push_back({.budget = {decision.target, budget.name},
+                       .bucket = bucket.key,
+                       .per_unit = bucket.cost / decision.answer.granted,
+                       .unit = bucket.unit});
+  }
+  return buckets;
+}
+
+double ReferenceModel::MostOfSafeRate(const Decision& decision, double wanted) const {
+  if (decision.answer.verdict == engine::Verdict::kDenied || wanted <= 0) return 0;
+  if (decision.safe_time <= decision.answer.lasts / 4) return 0;
+  if (decision.answer.reason == engine::Reason::kExempt) return wanted;
+  const std::optional<std::vector<Safe::Bucket>> buckets = SafeBuckets(decision);
+  if (!buckets.has_value()) return 0;
+  double most = wanted;
+  for (const Safe::Bucket& bucket : *buckets) {
+    double left = 1e9 / ledgers_.at(bucket.budget).shape().ns_per_unit;
+    for (const auto& [id, safe] : safe_) {
+      for (const Safe::Bucket& other : safe.buckets) {
+        const bool is_same = other.budget == bucket.budget && other.bucket == bucket.bucket;
+        if (is_same) left -= safe.rate * other.per_unit;
+      }
+    }
+    most = std::min(most, std::max(left, 0.0) / 2 / bucket.per_unit);
+  }
+  return most;
+}
+
+void ReferenceModel::ChargeSafeRates(Now now) {
+  now = Bounded(now);
+  if (policy_ == nullptr) return;
+  for (;;) {
+    const auto due = std::min_element(safe_.begin(), safe_.end(), [](const auto& a, const auto& b) {
+      return a.second.charged_until_ns < b.second.charged_until_ns;
+    });
+    if (due == safe_.end() || due->second.charged_until_ns > now.monotonic_ns) return;
+    Safe& safe = due->second;
+    const int64_t to_ns = std::min(now.monotonic_ns + 50'000'000, safe.until_ns);
+    if (to_ns <= safe.charged_until_ns) {
+      safe_.erase(due);
+      continue;
+    }
+    const double seconds = static_cast<double>(to_ns - safe.charged_until_ns) / 1e9;
+    ChargeSafe(safe, seconds, now.monotonic_ns - safe.charged_until_ns, now);
+    safe.charged += safe.rate * seconds;
+    safe.charged_until_ns = to_ns;
+  }
+}
+
+void ReferenceModel::ChargeSafe(const Safe& safe, double seconds, int64_t late_ns, Now now) {
+  for (const Safe::Bucket& bucket : safe.buckets) {
+    const auto ledger = ledgers_.find(bucket.budget);
+    if (ledger == ledgers_.end() || ledger->second.shape().unit != bucket.unit) continue;
+    const std::optional<BudgetThere> there = Find(bucket.budget);
+    if (!there.has_value() || there->spec->mode == engine::Mode::kWarn) continue;
+    ledger->second.ChargeLate(bucket.bucket, safe.version,
+                              ledger->second.ToNs(safe.rate * bucket.per_unit * seconds),
+                              MostDebt(*there, ledger->second), late_ns, now.monotonic_ns);
+  }
+}
+
+std::optional<ReferenceModel::BudgetThere> ReferenceModel::Find(const Key& key) const {
+  const auto& [target, name] = key;
+  for (uint32_t at = 0; at < policy_->spec().targets.size(); ++at) {
+    if (policy_->spec().targets[at].name != target) continue;
+    for (uint32_t i = 0; i < policy_->spec().budgets.size(); ++i) {
+      const engine::BudgetSpec& budget = policy_->spec().budgets[i];
+      if (budget.name != name || !budget.rate.has_value()) continue;
+      if (budget.mode == engine::Mode::kDisabled) continue;
+      return BudgetThere{&budget, policy_->BurstOf(at, i)};
+    }
+  }
+  return std::nullopt;
+}
+
+int64_t ReferenceModel::MostDebt(const BudgetThere& there, const ModelLedger& ledger) {
+  // Of an auto budget, a second of the clock at one busy second a second.
+  const double max_debt_ns = absl::ToDoubleSeconds(there.spec->max_debt) *
+                             (ledger.is_auto() ? engine::Ledger::kAutoNsPerUnit : kNsPerSecond);
+  return ledger.BurstToNs(there.burst) + static_cast<int64_t>(max_debt_ns);
 }
 
 ReferenceModel::Most ReferenceModel::MostCharged(const Charge& charge, const ModelLedger& ledger,
@@ -265,20 +366,11 @@ ReferenceModel::Most ReferenceModel::MostCharged(const Charge& charge, const Mod
   if (charge.unit == engine::BudgetUnit::kBusyTime) {
     expected = ledger.is_auto() ? since : std::max(expected, since);
   }
-  const auto& [target, name] = charge.budget;
-  for (uint32_t at = 0; at < policy_->spec().targets.size(); ++at) {
-    if (policy_->spec().targets[at].name != target) continue;
-    for (uint32_t i = 0; i < policy_->spec().budgets.size(); ++i) {
-      const engine::BudgetSpec& budget = policy_->spec().budgets[i];
-      if (budget.name != name || !budget.rate.has_value()) continue;
-      if (budget.mode == engine::Mode::kDisabled) continue;
-      const int64_t burst_ns = ledger.BurstToNs(policy_->BurstOf(at, i));
-      // Of an auto budget, a second of the clock at one busy second a second.
-      const double max_debt_ns = absl::ToDoubleSeconds(budget.max_debt) *
-                                 (ledger.is_auto() ? engine::Ledger::kAutoNsPerUnit : kNsPerSecond);
-      return {.cost = std::max(budget.max_overrun * expected, ledger.ToUnits(burst_ns)),
-              .debt_ns = burst_ns + static_cast<int64_t>(max_debt_ns)};
-    }
+  const std::optional<BudgetThere> there = Find(charge.budget);
+  if (there.has_value()) {
+    const int64_t burst_ns = ledger.BurstToNs(there->burst);
+    return {.cost = std::max(there->spec->max_overrun * expected, ledger.ToUnits(burst_ns)),
+            .debt_ns = MostDebt(*there, ledger)};
   }
   return {.cost = engine::kDefaultMaxOverrun * expected, .debt_ns = {}};
 }
@@ -300,6 +392,9 @@ Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, N
     Permit& permit = found->second;
     reported.late = !IsLive(id, now);
     permit.reported = true;
+    const auto safe = safe_.find(id);
+    const double paid = safe == safe_.end() ? 0 : safe->second.charged;
+    if (safe != safe_.end()) safe_.erase(safe);
     for (const ConcurrencyKey& key : permit.holds) holders_[key].erase(id);
     const absl::Duration since = absl::Nanoseconds(now.monotonic_ns - permit.issued_at_ns);
     const auto seconds = [&](absl::Duration time) {
@@ -307,19 +402,26 @@ Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, N
     };
     const double waited = seconds(since);
     const bool is_sum = actual.spent.has_value() && permit.estimate.value_or(0) > 0;
-    const double share = is_sum ? actual.spent->estimate / *permit.estimate : 1;
-    const double pieces = is_sum ? static_cast<double>(actual.spent->pieces) : 1;
-    std::optional<double> busy = seconds(actual.busy_time.value_or(since));
+    // What its safe rate did not pay for is the lease's own, and its part of what is told.
+    const double safely = is_sum ? actual.spent->safe_estimate : 0;
+    const double spent = is_sum ? actual.spent->estimate + std::max(safely - paid, 0.0) : 0;
+    const double all_spent = is_sum ? actual.spent->estimate + safely : 0;
+    const double part = all_spent > 0 ? spent / all_spent : 1;
+    const double share = is_sum ? spent / *permit.estimate : 1;
+    const double pieces = is_sum ? static_cast<double>(actual.spent->pieces) * part : 1;
+    std::optional<double> busy = seconds(actual.busy_time.value_or(since)) * part;
     if (is_sum && !actual.busy_time.has_value()) busy.reset();
+    std::optional<double> cost = actual.cost;
+    if (is_sum && cost.has_value()) *cost *= part;
     ModelCosts::Lesson lesson{.estimate = permit.estimate};
-    if (is_sum) lesson.estimate = actual.spent->estimate / pieces;
+    if (is_sum) lesson.estimate = spent / pieces;
     for (const Charge& charge : permit.charges) {
       const bool is_busy = charge.unit == engine::BudgetUnit::kBusyTime;
       std::optional<double>& charged = is_busy ? lesson.charged_busy : lesson.charged_cost;
       charged = std::max(charged.value_or(0), charge.cost * share / pieces);
       const auto ledger = ledgers_.find(charge.budget);
       if (ledger == ledgers_.end()) continue;  // gone, and owed nothing any more
-      const std::optional<double>& told = is_busy ? busy : actual.cost;
+      const std::optional<double>& told = is_busy ? busy : cost;
       if (!told.has_value() && share == 1) continue;
       const double all = told.value_or(charge.cost * share);
       const Most most = MostCharged(charge, ledger->second, waited);
@@ -331,7 +433,7 @@ Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, N
     const auto of_one = [&](std::optional<double> sum) {
       return sum.has_value() ? std::optional(*sum / pieces) : std::nullopt;
     };
-    if (permit.teaches.contains(engine::BudgetUnit::kCost)) lesson.cost = of_one(actual.cost);
+    if (permit.teaches.contains(engine::BudgetUnit::kCost)) lesson.cost = of_one(cost);
     if (permit.teaches.contains(engine::BudgetUnit::kBusyTime)) lesson.busy = of_one(busy);
     if (pieces > 0) costs_.Learn(permit.pattern, lesson);
   }

@@ -65,6 +65,7 @@ struct ExpectedAnswer {
   bool probe = false;
   double chunk_scale = 0;
   double granted = 0;    // of a lease
+  double safe_rate = 0;  // of a lease that is granted, at most
   absl::Duration lasts;  // likewise
   std::vector<ExpectedViolation> violations;
   std::set<uint32_t> slowest_profiles = {engine::kNoRule};  // any of these
@@ -112,6 +113,7 @@ struct Decision {
   std::string request_key;
   std::optional<double> estimate;
   bool is_lease = false;
+  absl::Duration safe_time;  // of a lease: for which its rate is reserved
 };
 
 struct Reported {
@@ -139,8 +141,12 @@ class ReferenceModel {
   void Restart(Now now);
 
   Decision Decide(const engine::CheckRequest& request, Now now, Purpose purpose) const;
-  // Charges an allowed decision that repeats none, made at the same `now`.
-  void Admit(const Decision& decision, engine::PermitId permit, Now now);
+  // Charges an allowed decision that repeats none, made at the same `now`. `safe_rate`: of a lease,
+  // what was reserved.
+  void Admit(const Decision& decision, engine::PermitId permit, double safe_rate, Now now);
+  // Charges what is reserved of leases that are over, as far as it is due. Before whatever is
+  // asked.
+  void ChargeSafeRates(Now now);
   Reported Report(engine::PermitId permit, const engine::ActualCost& actual, Now now);
 
   absl::StatusCode SetHealth(std::string_view target, std::string_view profile,
@@ -175,6 +181,20 @@ class ReferenceModel {
     std::vector<Charge> charges = {};
     std::vector<ConcurrencyKey> holds = {};
   };
+  // What is reserved for whoever holds a lease.
+  struct Safe {
+    double rate = 0;  // in the estimate's unit a second
+    double charged = 0;
+    uint64_t version = 0;
+    int64_t charged_until_ns = 0, until_ns = 0;
+    struct Bucket {
+      Key budget;
+      std::string bucket;
+      double per_unit = 0;
+      engine::BudgetUnit unit = engine::BudgetUnit::kCost;
+    };
+    std::vector<Bucket> buckets = {};
+  };
   struct Request {
     engine::PermitId permit;
     ExpectedAnswer answer;
@@ -188,9 +208,21 @@ class ReferenceModel {
     double cost = 0;
     std::optional<int64_t> debt_ns;  // none: the budget has gone
   };
+  // A budget that the policy has, with a rate.
+  struct BudgetThere {
+    const engine::BudgetSpec* spec;
+    double burst = 0;
+  };
+  std::optional<BudgetThere> Find(const Key& key) const;
+  static int64_t MostDebt(const BudgetThere& there, const ModelLedger& ledger);
   // `since`: seconds since the permit was issued.
   Most MostCharged(const Charge& charge, const ModelLedger& ledger, double since) const;
   bool IsLive(engine::PermitId permit, Now now) const;
+  // Of the buckets that a lease charges. None: it gets no safe rate.
+  std::optional<std::vector<Safe::Bucket>> SafeBuckets(const Decision& decision) const;
+  // The most that a lease may have reserved of what it asks for.
+  double MostOfSafeRate(const Decision& decision, double wanted) const;
+  void ChargeSafe(const Safe& safe, double seconds, int64_t late_ns, Now now);
   std::set<absl::StatusCode> Faults(const engine::CheckRequest& request, Purpose purpose) const;
   // Permits of a bucket that are outstanding, and those past their time.
   std::pair<int64_t, int64_t> CountHolders(const ConcurrencyKey& key, Now now) const;
@@ -211,6 +243,7 @@ class ReferenceModel {
   std::map<engine::PermitId, Permit> permits_;
   std::map<ConcurrencyKey, std::set<engine::PermitId>> holders_;
   std::map<std::string, Request> requests_;
+  std::map<engine::PermitId, Safe> safe_;
 };
 
 }  // namespace headgate::model

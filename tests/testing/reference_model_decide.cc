@@ -553,6 +553,7 @@ Decision ReferenceModel::Decide(const CheckRequest& request, Now now, Purpose pu
   decision.target = policy_->spec().targets[target].name;
   decision.estimate = request.estimated_cost;
   decision.is_lease = request.lease != nullptr;
+  if (decision.is_lease) decision.safe_time = request.lease->safe_life;
   if (purpose == Purpose::kCheck && !request.request_id.empty()) {
     decision.request_key = decision.target + "|" + std::string(request.identity) + "|" +
                            std::string(request.request_id);
@@ -561,10 +562,15 @@ Decision ReferenceModel::Decide(const CheckRequest& request, Now now, Purpose pu
       decision.repeats = known->second.permit;
       decision.answer = known->second.answer;
       decision.answer.granted = permits_.at(decision.repeats).estimate.value_or(0);
+      const auto safe = safe_.find(decision.repeats);
+      decision.answer.safe_rate = safe == safe_.end() ? 0 : safe->second.rate;
       return decision;
     }
   }
   examination.Run();
+  if (decision.is_lease) {
+    decision.answer.safe_rate = MostOfSafeRate(decision, request.lease->safe_rate);
+  }
   return decision;
 }
 

@@ -54,16 +54,22 @@ class TraceBytes {
 
  private:
   // Those at the end mean nothing.
-  static const std::array<engine::LeaseTerms, 9>& LeasesOfPool() {
-    static const std::array<engine::LeaseTerms, 9> kLeases = {{{0.5, absl::Seconds(1)},
-                                                               {1, absl::Milliseconds(100)},
-                                                               {3, absl::Seconds(10)},
-                                                               {10, absl::Seconds(2)},
-                                                               {1e-9, absl::Seconds(1)},
-                                                               {0, absl::Seconds(1)},
-                                                               {-1, absl::Seconds(1)},
-                                                               {2e15, absl::Seconds(1)},
-                                                               {1, absl::Milliseconds(99)}}};
+  static const std::array<engine::LeaseTerms, 13>& LeasesOfPool() {
+    constexpr absl::Duration kSecond = absl::Seconds(1);
+    static const std::array<engine::LeaseTerms, 13> kLeases = {
+        {{0.5, kSecond, 0, {}},
+         {1, absl::Milliseconds(100), 3, absl::Seconds(3)},
+         {3, absl::Seconds(10), 0, {}},
+         {10, absl::Seconds(2), 1e6, absl::Seconds(60)},
+         {1e-9, kSecond, 0.25, absl::Seconds(10)},
+         {0, kSecond, 0, {}},
+         {-1, kSecond, 0, {}},
+         {2e15, kSecond, 0, {}},
+         {1, absl::Milliseconds(99), 0, {}},
+         {1, kSecond, -1, kSecond},
+         {1, kSecond, 2e15, kSecond},
+         {1, kSecond, 1, absl::Seconds(61)},
+         {1, kSecond, 1, -kSecond}}};
     return kLeases;
   }
   double OddCost() {

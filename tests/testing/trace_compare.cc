@@ -148,7 +148,8 @@ std::string Describe(const engine::CheckAnswer& answer) {
       Exact(answer.predicted_cost), " and ", Busy(answer.predicted_busy_time),
       answer.probe ? ", a probe" : "", ", profile ", answer.health.profile, " at speed ",
       Exact(answer.health.health.speed), ", granted ", Exact(answer.grant.amount), " for ",
-      Exact(answer.grant.time), ", retry ", Exact(answer.retry_after));
+      Exact(answer.grant.time), ", then ", Exact(answer.grant.safe_rate), " a second, retry ",
+      Exact(answer.retry_after));
   for (const Violation& violation : answer.violations) {
     absl::StrAppend(&text, "\n      ", Describe(violation));
   }
@@ -161,7 +162,8 @@ std::string Describe(const ExpectedAnswer& answer) {
       kReasons[static_cast<size_t>(answer.reason)], ", priority ", answer.priority, ", predicted ",
       Exact(answer.predicted_cost), " and ", Busy(answer.predicted_busy_time),
       answer.probe ? ", a probe" : "", ", profile ", AnyOf(answer.slowest_profiles), " at speed ",
-      Exact(answer.speed), ", granted ", Exact(answer.granted), " for ", Exact(answer.lasts));
+      Exact(answer.speed), ", granted ", Exact(answer.granted), " for ", Exact(answer.lasts),
+      ", then ", Exact(answer.safe_rate), " a second");
   for (const ExpectedViolation& violation : answer.violations) {
     absl::StrAppend(&text, "\n      ", Describe(violation));
   }
@@ -193,6 +195,11 @@ std::string CompareAnswers(const Decision& expected, const absl::Status& status,
   if (expected.is_lease && answer.granted != actual.grant.amount) differs += " granted";
   if (expected.is_lease && expected.repeats == 0 && answer.lasts != actual.grant.time) {
     differs += " time of the lease";
+  }
+  // Sums of what is reserved are added up in another order.
+  const double safe_error = std::abs(answer.safe_rate - actual.grant.safe_rate);
+  if (expected.is_lease && safe_error > 1e-9 * std::max(answer.safe_rate, 1e-3)) {
+    differs += " safe rate";
   }
   if (!AreViolationsRight(answer, actual)) differs += " violations";
   if (!IsHealthRight(answer, actual.health)) differs += " health";

@@ -81,6 +81,7 @@ struct LeaseUse {
   std::vector<PieceCount> counts = {};
   std::string identity = {};
   std::string target = {};
+  double safe_spent = 0;  // likewise of those at its safe rate, which are in `pieces` as well
 };
 
 // What one chunk of work really took. Both may be left out, and mostly are.
@@ -107,6 +108,9 @@ struct LeaseTerms {
   double least = 0;                           // what one piece costs
   absl::Duration time = {};                   // for which it is spent
   std::optional<PermitReport> returned = {};  // the one before, which is given back
+  // What would be spent a second, and for how long, where nobody answers after its end; 0: nothing.
+  double safe_rate = 0;
+  absl::Duration safe_time = {};
 };
 
 // What was granted.
@@ -116,6 +120,8 @@ struct GrantedLease {
   std::optional<double> largest_piece = {};  // absent: there is no limit
   double reject_ratio = 0;                   // of pieces that are refused by chance
   bool one_at_a_time = false;
+  double safe_rate = 0;  // what is reserved of LeaseTerms::safe_rate
+  absl::Duration safe_time = {};
 };
 
 // One chunk of work.

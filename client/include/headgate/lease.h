@@ -10,8 +10,11 @@
 // - No more is admitted than was granted, for any number of threads; no piece begins when the time
 //   of its lease is over. A pause or a shut gate therefore reaches a holder within that time.
 // - Admit never blocks for longer than a lock, and makes no call.
-// - While Headgate is unreachable, what is held is spent until its time is over; then
-//   OnUnreachable decides each piece as it decides a Check.
+// - While Headgate is unreachable, what is held is spent until its time is over. Then pieces are
+//   admitted at the safe rate that the server has reserved for this holder, which all holders
+//   together keep to; when `safe_time` is over, OnUnreachable decides each piece as it decides a
+//   Check. With rate: auto or max_concurrency, or while it stands in line, a holder has no such
+//   rate.
 // - Close, or the destructor, gives back what is left.
 //
 // Thread-safe. It may be destroyed after its client, which closes it. After a fork the child must
@@ -55,6 +58,9 @@ struct LeaseOptions {
   double piece = 0;
   // For how long one lease is spent: 100 ms to 10 s. What an operator orders takes so long at most.
   absl::Duration time = absl::Seconds(1);
+  // For how long to go on at a safe rate where Headgate cannot be reached: at most a minute. A
+  // holder that dies is charged its safe rate for so long. 0: not at all.
+  absl::Duration safe_time = absl::Seconds(10);
 };
 
 // What became of a piece.
@@ -71,7 +77,8 @@ struct Admission {
 struct LeaseStats {
   int64_t admitted = 0;  // pieces
   int64_t refused = 0;
-  int64_t local = 0;  // of those admitted, without Headgate
+  int64_t safe = 0;   // of those admitted, at a safe rate
+  int64_t local = 0;  // of those admitted, without Headgate and at no rate that it knows of
   double spent = 0;   // the sum of the estimates of those admitted
   double held = 0;    // what may be spent now
 };

@@ -36,6 +36,10 @@ struct Policy;
 struct LeaseTerms {
   double least = 0;     // the smallest part of it that is of use: what one piece costs
   absl::Duration life;  // for which it is spent
+  // What its holder would like to go on with where it can reach nobody any more, in the unit of the
+  // estimate a second, and for how long after the lease's end: see SafeRates. 0: it would not.
+  double safe_rate = 0;
+  absl::Duration safe_life = absl::ZeroDuration();
 };
 inline constexpr absl::Duration kShortestLease = absl::Milliseconds(100);
 inline constexpr absl::Duration kLongestLease = absl::Seconds(10);
@@ -181,6 +185,8 @@ struct Grant {
   double reject_ratio = 0;     // of the pieces the holder denies so many, for a rule says so
   bool one_at_a_time = false;  // it holds one place of a budget with max_concurrency
   absl::Duration time;         // from when it was asked for; the permit ends with it
+  double safe_rate = 0;        // what is reserved of LeaseTerms::safe_rate
+  absl::Duration safe_time = absl::ZeroDuration();  // for which it is, after the end
 };
 
 // What Check says; `policy` is set whenever its status is ok.

@@ -35,7 +35,9 @@ absl::Status TableFull() {
 }  // namespace
 
 absl::Status Checks::Check(const CheckRequest& request, Now now, CheckAnswer& answer) {
-  Subject subject(core_.policies.Get(), EngineCore::Bounded(now));
+  now = EngineCore::Bounded(now);
+  core_.ChargeSafeRates(now);
+  Subject subject(core_.policies.Get(), now);
   return CheckOne(request, subject, answer);
 }
 
@@ -70,7 +72,7 @@ absl::Status Checks::CheckOnce(const CheckRequest& request, Subject& subject, Ch
   answer.unmatched = !subject.resolved.match.matched;
   if (request.lease != nullptr && answer.repeated) {
     TellGrantAgain(subject.resolved, core_.permits.Look(answer.permit, subject.now.monotonic_ns),
-                   subject.now, answer);
+                   core_.safe_rates, subject.now, answer);
   }
   return status;
 }
@@ -95,6 +97,9 @@ absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, Check
         EnlargeGrant(decision, *request.lease, most);
       outcome = Admit(decision);
       is_overtaken = most > estimate && answer.verdict == Verdict::kDenied;
+      if (request.lease != nullptr && outcome == Outcome::kDecided && !is_overtaken &&
+          answer.verdict == Verdict::kAllowed) [[unlikely]]
+        GrantSafeRate(decision, core_.safe_rates);
       if (decision.IsUnnamed()) NoteCostNames(request, subject.resolved);
     }
     if (outcome == Outcome::kDecided && !is_overtaken) [[likely]]
@@ -126,7 +131,9 @@ absl::Status Checks::Refresh(const CheckRequest& request, Subject& subject) cons
 }
 
 void Checks::CheckBatch(Batch batch, Now now) {
-  Subject subject(core_.policies.Get(), EngineCore::Bounded(now));
+  now = EngineCore::Bounded(now);
+  core_.ChargeSafeRates(now);
+  Subject subject(core_.policies.Get(), now);
   for (size_t i = 0; i < batch.requests.size();) {
     if (i > 0 && !SameSubject(batch.requests[i - 1], batch.requests[i])) {
       subject.resolved.policy_version = 0;

@@ -82,6 +82,10 @@ struct Decision {
     return {resolved.candidates.data(), static_cast<size_t>(resolved.candidates_used)};
   }
 
+  absl::Span<const Candidate> Candidates() const {
+    return {resolved.candidates.data(), static_cast<size_t>(resolved.candidates_used)};
+  }
+
   // Inline in any case: for each bucket of a Check, a call would cost as much again.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void ReadDebt(Candidate& candidate) {
     const Budget& budget = *candidate.budget;

@@ -10,6 +10,7 @@ namespace headgate::engine {
 absl::Status EngineControls::SetHealth(std::string_view target, std::string_view profile,
                                        const Health& health, Now now) {
   now = EngineCore::Bounded(now);
+  core_.ChargeSafeRates(now);
   const std::shared_ptr<const Policy> policy = core_.policies.Get();
   if (policy == nullptr) return EngineCore::NotInstalled();
   uint32_t place = 0;
@@ -28,6 +29,7 @@ absl::Status EngineControls::SetHealth(std::string_view target, std::string_view
 absl::Status EngineControls::SetAutoRate(std::string_view target, std::string_view budget,
                                          const AutoRateSetting& setting, Now now) {
   now = EngineCore::Bounded(now);
+  core_.ChargeSafeRates(now);
   constexpr double kMaxAutoRate = 1024;
   const std::shared_ptr<const Policy> policy = core_.policies.Get();
   if (policy == nullptr) return EngineCore::NotInstalled();

@@ -44,6 +44,7 @@
 #include "server/decide/engine/policy.h"
 #include "server/decide/engine/reported_debts.h"
 #include "server/decide/engine/request_index.h"
+#include "server/decide/engine/safe_rates.h"
 
 namespace headgate::engine {
 
@@ -79,6 +80,8 @@ struct EngineCore {
   LineInterface* LineIfAnybodyIsHere() const {
     return line != nullptr && line->IsAnybodyHere() ? line : nullptr;
   }
+  // What is charged though nobody asked for it: before anything is decided, settled or saved.
+  void ChargeSafeRates(const Now& now) { safe_rates.ChargeIfDue(*this, now); }
   void TellPolicyChanged() const {
     if (LineInterface* const here = LineIfAnybodyIsHere(); here != nullptr) here->PolicyChanged();
   }
@@ -92,6 +95,7 @@ struct EngineCore {
   PermitTable permits;
   AdoptedPermits adopted;
   RequestIndex requests;
+  SafeRates safe_rates;
   BucketNames names;
   ReportedDebts reported_debts;
   LearntControls learnt_controls;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace headgate::engine {
 namespace {
@@ -30,6 +31,7 @@ size_t BucketBytesOf(const SavedState& state) {
 
 void EngineState::Save(Now now, SavedState& state) {
   now = EngineCore::Bounded(now);
+  core_.ChargeSafeRates(now);
   MutexLock lock(&core_.install_mutex);
   const std::shared_ptr<const Policy> policy = core_.policies.Get();
   state.seed = core_.options.seed;
@@ -37,6 +39,8 @@ void EngineState::Save(Now now, SavedState& state) {
   state.policy_version = core_.version;
   state.shape = policy == nullptr ? core_.restored_shape.value_or(0) : policy->shape;
   state.dice = core_.dice.load(std::memory_order_relaxed);  // any of its values will do
+  // Before the buckets: what is charged in between is charged once more after a restart, not never.
+  state.safe_rates = core_.safe_rates.Save();
   const PermitTable::SlotStates before = core_.permits.ReadSlotStates();
   core_.book.Save(now, state);
   core_.permits.Save(before, state);
@@ -82,6 +86,12 @@ absl::Status EngineState::Restore(const SavedState& state, Now now, int64_t elap
   core_.costs.Restore(state);
   core_.reported_debts.Restore(state);
   core_.learnt_controls.Restore(state);
+  for (const SavedSafeRate& saved : state.safe_rates) {
+    SafeReservation reservation = saved.reservation;
+    reservation.charged_until_ns = shift(reservation.charged_until_ns);
+    reservation.until_ns = shift(reservation.until_ns);
+    core_.safe_rates.Restore(saved.permit, std::move(reservation));
+  }
   core_.requests.Restore(state, shift, now.monotonic_ns);
   core_.dice.store(state.dice, std::memory_order_relaxed);  // nobody else uses the engine yet
   core_.version = state.policy_version;

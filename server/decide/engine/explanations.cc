@@ -135,6 +135,7 @@ void ExplainRules(const Decision& decision, Explanation& explanation) {
 
 absl::StatusOr<Explanation> Explanations::Explain(const CheckRequest& request, Now now, Dice dice) {
   now = EngineCore::Bounded(now);
+  core_.ChargeSafeRates(now);
   const PolicyRef& policy = core_.policies.Get();
   if (policy == nullptr) return EngineCore::NotInstalled();
   Resolved resolved;

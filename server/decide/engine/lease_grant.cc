@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -98,6 +100,14 @@ absl::Status ValidateLease(const CheckRequest& request) {
         "lease.time: is ", absl::FormatDuration(lease.life), "; at least ",
         absl::FormatDuration(kShortestLease), ", at most ", absl::FormatDuration(kLongestLease)));
   }
+  if (absl::Status valid = ValidateCost("lease.safe_rate", lease.safe_rate); !valid.ok()) {
+    return valid;
+  }
+  if (lease.safe_life < absl::ZeroDuration() || lease.safe_life > SafeRates::kLongest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lease.safe_time: is ", absl::FormatDuration(lease.safe_life),
+                     "; at least 0, at most ", absl::FormatDuration(SafeRates::kLongest)));
+  }
   return absl::OkStatus();
 }
 
@@ -120,8 +130,41 @@ void EnlargeGrant(Decision& decision, const LeaseTerms& lease, double most) {
   for (Candidate& candidate : decision.Candidates()) Enlarge(candidate, pieces);
 }
 
+void GrantSafeRate(const Decision& decision, SafeRates& safe_rates) {
+  Grant& grant = decision.answer.grant;
+  const LeaseTerms& lease = *decision.lease;
+  const absl::Duration begins = SafeRates::Begins(grant.time);
+  if (lease.safe_rate <= 0 || lease.safe_life <= begins || grant.one_at_a_time) return;
+  const int64_t ends_ns = decision.now.monotonic_ns + absl::ToInt64Nanoseconds(grant.time);
+  SafeReservation reservation{.target_key = decision.resolved.cost_subject.target,
+                              .subject_key = decision.resolved.subject_key,
+                              .policy_version = decision.policy.version,
+                              .charged_until_ns = ends_ns + absl::ToInt64Nanoseconds(begins),
+                              .until_ns = ends_ns + absl::ToInt64Nanoseconds(lease.safe_life),
+                              .charges = {}};
+  std::vector<double> most;
+  for (const Candidate& candidate : decision.Candidates()) {
+    const Budget& budget = *candidate.budget;
+    if (budget.warn || !candidate.charged || budget.ledger == nullptr || candidate.cost <= 0) {
+      continue;
+    }
+    if (budget.is_auto) return;
+    most.push_back(1e9 / budget.ns_per_unit);
+    reservation.charges.push_back({.bucket = ConcurrencyKeyOf(budget, candidate.tag),
+                                   .tag = candidate.tag,
+                                   .ledger = budget.slot,
+                                   .per_unit = candidate.cost / grant.amount,
+                                   .unit = budget.unit});
+  }
+  grant.safe_rate = decision.answer.permit == 0
+                        ? lease.safe_rate  // nothing limits it
+                        : safe_rates.Reserve(decision.answer.permit, std::move(reservation), most,
+                                             lease.safe_rate);
+  if (grant.safe_rate > 0) grant.safe_time = lease.safe_life;
+}
+
 void TellGrantAgain(const Resolved& resolved, const std::optional<LivePermit>& permit,
-                    const Now& now, CheckAnswer& answer) {
+                    const SafeRates& safe_rates, const Now& now, CheckAnswer& answer) {
   answer.grant = Grant{};
   if (!permit.has_value()) return;
   const absl::Span<const Candidate> candidates(resolved.candidates.data(),
@@ -132,6 +175,10 @@ void TellGrantAgain(const Resolved& resolved, const std::optional<LivePermit>& p
                   .reject_ratio = resolved.match.reject_ratio,
                   .one_at_a_time = IsOneAtATime(candidates),
                   .time = absl::Nanoseconds(permit->expires_at_ns - now.monotonic_ns)};
+  const std::optional<SafeReservation> reserved = safe_rates.Find(answer.permit);
+  if (!reserved.has_value()) return;
+  answer.grant.safe_rate = reserved->rate;
+  answer.grant.safe_time = absl::Nanoseconds(reserved->until_ns - permit->expires_at_ns);
 }
 
 }  // namespace headgate::engine

@@ -31,12 +31,18 @@
 #include "server/decide/engine/decision.h"
 #include "server/decide/engine/permit_table.h"
 #include "server/decide/engine/resolve.h"
+#include "server/decide/engine/safe_rates.h"
 
 namespace headgate::engine {
 
 // Ok, or InvalidArgument that names the field: a lease has an estimate of at least `least`, which
 // is above 0, and a time of at least kShortestLease.
 absl::Status ValidateLease(const CheckRequest& request);
+
+// After Admit: reserves the safe rate that the lease asks for, as far as there is any, and says so
+// in the answer. None where a budget has max_concurrency, whose places end with the lease, or where
+// a rate is auto, which is measured without what nobody can stop.
+void GrantSafeRate(const Decision& decision, SafeRates& safe_rates);
 
 // After ExamineLimits has allowed what one piece costs: makes the decision one about the whole
 // grant, of at most `most` in the unit of the estimate, and says in the answer what that is.
@@ -45,6 +51,6 @@ void EnlargeGrant(Decision& decision, const LeaseTerms& lease, double most);
 // The same answer once more, of a lease that was granted before: what is left of its time. `permit`
 // is what is known of the lease's; none: it has just ended.
 void TellGrantAgain(const Resolved& resolved, const std::optional<LivePermit>& permit,
-                    const Now& now, CheckAnswer& answer);
+                    const SafeRates& safe_rates, const Now& now, CheckAnswer& answer);
 
 }  // namespace headgate::engine

@@ -73,6 +73,7 @@ std::shared_ptr<Policy> CompilePolicy(PolicySpec spec, uint64_t version, uint64_
 
 absl::Status PolicyInstall::Install(PolicySpec spec, Now now) {
   now = EngineCore::Bounded(now);
+  core_.ChargeSafeRates(now);
   if (absl::Status valid = Validate(spec); !valid.ok()) return valid;
   MutexLock lock(&core_.install_mutex);
   const std::shared_ptr<Policy> policy =

@@ -177,6 +177,18 @@ absl::Status ValidateControls(const SavedState& state) {
 
 }  // namespace
 
+bool IsSound(const SavedSafeRate& saved, size_t ledgers) {
+  const SafeReservation& of = saved.reservation;
+  const auto is_span = [](int64_t ns) { return ns >= -2 * kMaxNs && ns <= 2 * kMaxNs; };
+  return saved.permit != 0 && of.rate > 0 && of.rate <= kMaxAmount && of.charged >= 0 &&
+         std::isfinite(of.charged) && is_span(of.charged_until_ns) && is_span(of.until_ns) &&
+         of.charges.size() <= kMaxBudgetsPerCheck &&
+         std::all_of(of.charges.begin(), of.charges.end(), [&](const SafeCharge& charge) {
+           return charge.ledger < ledgers && charge.tag != 0 && charge.per_unit > 0 &&
+                  charge.per_unit <= kMaxAmount && charge.unit <= BudgetUnit::kBusyTime;
+         });
+}
+
 bool IsControl(std::string_view bytes) { return bytes.size() <= kMaxControlBytes; }
 
 bool IsSound(const SavedTable& table) { return IsTable(table); }
@@ -207,6 +219,11 @@ absl::Status Validate(const SavedState& state) {
   }
   for (size_t i = 0; i < state.reported_debts.size(); ++i) {
     if (!IsReportedDebt(state.reported_debts[i])) return Wrong("reported debt", i);
+  }
+  for (size_t i = 0; i < state.safe_rates.size(); ++i) {
+    // A slot that has no ledger any more is left out when it is charged.
+    constexpr size_t kAnySlot = std::numeric_limits<uint32_t>::max();
+    if (!IsSound(state.safe_rates[i], kAnySlot)) return Wrong("safe rate", i);
   }
   return ValidateControls(state);
 }

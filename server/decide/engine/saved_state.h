@@ -26,6 +26,7 @@
 #include "server/decide/engine/answer.h"
 #include "server/decide/engine/cost_model.h"
 #include "server/decide/engine/permit.h"
+#include "server/decide/engine/safe_reservation.h"
 #include "server/decide/engine/virtual_clock.h"
 
 namespace headgate::engine {
@@ -182,6 +183,7 @@ struct SavedState {
   std::vector<SavedPattern> patterns;
   std::vector<SavedReportedDebt> reported_debts;
   std::vector<SavedControl> controls;  // in the order of their targets, each once
+  std::vector<SavedSafeRate> safe_rates;
 };
 
 // Health as it can be saved: whoever sets it may say anything of its times.
@@ -189,6 +191,9 @@ Health Storable(Health health);
 
 // Whether a controller could have learnt this.
 bool IsControl(std::string_view bytes);
+
+// Whether what is reserved could have been; `ledgers`: how many there are.
+bool IsSound(const SavedSafeRate& saved, size_t ledgers);
 
 // Whether a table could have saved this.
 bool IsSound(const SavedTable& table);

@@ -52,6 +52,9 @@ absl::Status Validate(const SavedTarget& saved) {
   for (size_t i = 0; i < saved.permits.size(); ++i) {
     if (!IsSound(saved, saved.permits[i])) return Unsound("permit", i);
   }
+  for (size_t i = 0; i < saved.safe_rates.size(); ++i) {
+    if (!IsSound(saved.safe_rates[i], saved.debts.size())) return Unsound("safe rate", i);
+  }
   if (!IsControl(saved.control)) return Unsound("what its controller learnt");
   return absl::OkStatus();
 }

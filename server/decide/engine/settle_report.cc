@@ -27,11 +27,13 @@ namespace {
 absl::Status ValidateSpent(const ActualCost::Spent& spent) {
   if (absl::Status valid = ValidateCost("lease_use.spent", spent.estimate); !valid.ok())
     return valid;
+  if (absl::Status valid = ValidateCost("lease_use.safe_spent", spent.safe_estimate); !valid.ok())
+    return valid;
   if (spent.pieces < 0 || spent.pieces > kMostPieces) {
     return absl::InvalidArgumentError(absl::StrCat("lease_use.pieces: are ", spent.pieces,
                                                    "; at least 0, at most ", kMostPieces));
   }
-  if (spent.pieces == 0 && spent.estimate > 0) {
+  if (spent.pieces == 0 && (spent.estimate > 0 || spent.safe_estimate > 0)) {
     return absl::InvalidArgumentError("lease_use.pieces: are 0, and yet an estimate was spent");
   }
   return absl::OkStatus();
@@ -41,6 +43,7 @@ absl::Status ValidateSpent(const ActualCost::Spent& spent) {
 
 absl::StatusOr<Settlement> Settlements::Report(PermitId id, const ActualCost& actual, Now now) {
   now = EngineCore::Bounded(now);
+  core_.ChargeSafeRates(now);
   if (actual.cost.has_value()) {
     if (absl::Status valid = ValidateCost("actual_cost", *actual.cost); !valid.ok()) return valid;
   }
@@ -58,12 +61,13 @@ absl::StatusOr<Settlement> Settlements::Report(PermitId id, const ActualCost& ac
       return absl::InvalidArgumentError("lease_use.identity: is not the one that the lease is of");
     }
   }
+  const double charged_safely = core_.safe_rates.End(id).value_or(0);
   Settlement settlement;
   if (!core_.adopted.IsEmpty()) {
     std::unique_ptr<Permit> permit;
     switch (core_.adopted.Take(id, permit)) {
       case AdoptedPermits::Found::kTaken:
-        return SettlePermit(*permit, actual, now);
+        return SettlePermit(*permit, {actual, charged_safely}, now);
       case AdoptedPermits::Found::kReported:
         settlement.outcome = ReportOutcome::kAlreadySettled;
         return settlement;
@@ -84,53 +88,62 @@ absl::StatusOr<Settlement> Settlements::Report(PermitId id, const ActualCost& ac
     case PermitTable::Found::kSettling:
       break;
   }
-  settlement = SettlePermit(core_.permits.body(slot), actual, now);
+  settlement = SettlePermit(core_.permits.body(slot), {actual, charged_safely}, now);
   core_.permits.Settled(slot);
   return settlement;
 }
 
-Settlement Settlements::SettlePermit(const Permit& permit, const ActualCost& told, const Now& now) {
+Settlement Settlements::SettlePermit(const Permit& permit, const Told& told, const Now& now) {
   Settlement settlement;
-  ActualCost actual = told;
+  ActualCost actual = told.actual;
   // No part of it is known.
   if (permit.estimate <= 0) actual.spent.reset();
-  const ActualAmounts amounts = AmountsOf(permit, actual, now);
+  const ActualAmounts amounts = AmountsOf(permit, {actual, told.charged_safely}, now);
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     SettleCharge({permit, i, now}, amounts, settlement);
   }
-  LearnFrom(permit, amounts, actual, now);
+  LearnFrom(permit, amounts, now);
   return settlement;
 }
 
-Settlements::ActualAmounts Settlements::AmountsOf(const Permit& permit, const ActualCost& actual,
+Settlements::ActualAmounts Settlements::AmountsOf(const Permit& permit, const Told& told,
                                                   const Now& now) const {
+  const ActualCost& actual = told.actual;
   const double since = BusySecondsOf({}, permit, now, core_.options.permit_ttl);
-  ActualAmounts amounts{.cost = actual.cost, .busy_seconds = {}, .seconds_since = since};
+  ActualAmounts amounts{
+      .cost = actual.cost, .busy_seconds = {}, .seconds_since = since, .estimate = permit.estimate};
   if (actual.spent.has_value()) {
-    amounts.spent_share = actual.spent->estimate / permit.estimate;
+    const ActualCost::Spent& spent = *actual.spent;
+    // What its safe rate was charged for is paid; the lease bears what was spent beyond that.
+    const double beyond = std::max(spent.safe_estimate - told.charged_safely, 0.0);
+    const double here = spent.estimate + beyond;
+    const double all = spent.estimate + spent.safe_estimate;
+    const double share = all > 0 ? here / all : 1;
+    if (amounts.cost.has_value()) *amounts.cost *= share;
+    amounts.spent_share = here / permit.estimate;
+    amounts.estimate = here;
+    amounts.pieces = static_cast<double>(spent.pieces) * share;
     // A lease lasts whether work is done under it or not: its time says nothing, neither here nor
     // where Reports are not believed.
     if (actual.busy_time.has_value() && !DistrustsReports(permit)) {
-      amounts.busy_seconds = absl::ToDoubleSeconds(*actual.busy_time);
+      amounts.busy_seconds = absl::ToDoubleSeconds(*actual.busy_time) * share;
     }
     return amounts;
   }
-  const double told = BusySecondsOf(actual, permit, now, core_.options.permit_ttl);
-  amounts.busy_seconds = told < since && DistrustsReports(permit) ? since : told;
+  const double busy = BusySecondsOf(actual, permit, now, core_.options.permit_ttl);
+  amounts.busy_seconds = busy < since && DistrustsReports(permit) ? since : busy;
   return amounts;
 }
 
-void Settlements::LearnFrom(const Permit& permit, const ActualAmounts& actual,
-                            const ActualCost& told, const Now& now) {
-  const double pieces = told.spent.has_value() ? static_cast<double>(told.spent->pieces) : 1;
+void Settlements::LearnFrom(const Permit& permit, const ActualAmounts& actual, const Now& now) {
+  const double pieces = actual.pieces;
   if (pieces == 0) return;
   CostModel::Lesson lesson;
   lesson.subject = {.target = permit.target_key,
                     .root = permit.root_key,
                     .caller = permit.caller_key,
                     .pattern = permit.pattern_key};
-  lesson.estimate = permit.estimate;
-  if (told.spent.has_value()) lesson.estimate = told.spent->estimate / pieces;
+  lesson.estimate = actual.estimate / pieces;
   lesson.wall_ns = now.wall_ns;
   const uint8_t teaches = permit.teaches;
   const auto of_one = [&](std::optional<double> sum) {
@@ -171,7 +184,8 @@ void Settlements::SettleCharge(const ChargeOf& of, const ActualAmounts& amounts,
   const BudgetUnit unit = permit.UnitOf(place);
   const std::optional<double> told = amounts.Of(unit);
   if (!told.has_value() && amounts.spent_share == 1) return;
-  const double reported = told.value_or(charge.cost * amounts.spent_share);
+  // A holder may say that it spent many times what it had.
+  const double reported = std::min(told.value_or(charge.cost * amounts.spent_share), kMaxAmount);
   bool counted = false;
   // Null: restored, and reported before there is a policy again.
   for (const PolicyRef& policy = core_.policies.Get(); policy != nullptr;

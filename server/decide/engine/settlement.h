@@ -40,6 +40,7 @@ struct ActualCost {
   struct Spent {
     double estimate = 0;
     int64_t pieces = 0;
+    double safe_estimate = 0;  // of pieces at its safe rate, which are in `pieces` as well
     uint64_t subject_key = 0;  // of whom they were, as in CheckAnswer; 0: of whose lease it is
   };
   std::optional<Spent> spent = {};

@@ -42,6 +42,8 @@ class Settlements {
     std::optional<double> busy_seconds;
     double seconds_since = 0;  // the permit was issued
     double spent_share = 1;    // of what was granted
+    double estimate = 0;       // that these are of
+    double pieces = 1;         // that they are the sums of
     std::optional<double> Of(BudgetUnit unit) const {
       return unit == BudgetUnit::kCost ? cost : busy_seconds;
     }
@@ -59,8 +61,13 @@ class Settlements {
     double reported;
   };
 
-  Settlement SettlePermit(const Permit& permit, const ActualCost& told, const Now& now);
-  ActualAmounts AmountsOf(const Permit& permit, const ActualCost& actual, const Now& now) const;
+  // What a Report says, and what its lease was charged since it was over, in the estimate's unit.
+  struct Told {
+    const ActualCost& actual;
+    double charged_safely = 0;
+  };
+  Settlement SettlePermit(const Permit& permit, const Told& told, const Now& now);
+  ActualAmounts AmountsOf(const Permit& permit, const Told& told, const Now& now) const;
   void SettleCharge(const ChargeOf& of, const ActualAmounts& actual, Settlement& settlement);
   struct SettledTo {
     double charged = 0;    // of the amount
@@ -76,8 +83,7 @@ class Settlements {
   // Whether Reports of busy time are not believed for one of its budgets.
   bool DistrustsReports(const Permit& permit) const;
   // The sums of a lease teach what one of its pieces does, the mean.
-  void LearnFrom(const Permit& permit, const ActualAmounts& actual, const ActualCost& told,
-                 const Now& now);
+  void LearnFrom(const Permit& permit, const ActualAmounts& actual, const Now& now);
   // All of it that has not drained.
   void RefundCharge(const ChargeOf& of);
   // Where the permit's charge at a place stands; null: it is to be left as it is.

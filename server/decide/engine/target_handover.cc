@@ -125,6 +125,29 @@ class PermitSaver {
   std::vector<SavedTargetPermit>& permits_;
 };
 
+// What is reserved on one target, with places among its debts.
+std::vector<SavedSafeRate> SaveSafeRates(const std::vector<SavedSafeRate>& all, uint64_t target_key,
+                                         const Policy& policy, const DebtPlaces& places,
+                                         const Now& now) {
+  std::vector<SavedSafeRate> saved;
+  for (const SavedSafeRate& from : all) {
+    if (from.reservation.target_key != target_key) continue;
+    SavedSafeRate to = from;
+    to.reservation.charged_until_ns -= now.monotonic_ns;
+    to.reservation.until_ns -= now.monotonic_ns;
+    to.reservation.charges.clear();
+    for (SafeCharge charge : from.reservation.charges) {
+      const auto debts = places.find(charge.ledger);
+      if (debts == places.end()) continue;
+      if (!policy.ledgers[charge.ledger]->Knows(from.reservation.policy_version)) continue;
+      charge.ledger = debts->second;
+      to.reservation.charges.push_back(charge);
+    }
+    if (!to.reservation.charges.empty()) saved.push_back(std::move(to));
+  }
+  return saved;
+}
+
 // Where charges stand that another engine made.
 using Places = std::vector<std::pair<const Budget*, Ledger::Adopted>>;  // beside SavedTarget::debts
 
@@ -163,6 +186,23 @@ std::unique_ptr<Permit> MakePermit(const SavedTargetPermit& saved, const Places&
   return permit;
 }
 
+SafeReservation MakeReservation(const SavedSafeRate& saved, const Places& places,
+                                uint64_t target_key, uint64_t version, const Now& now) {
+  SafeReservation made = saved.reservation;
+  made.target_key = target_key;
+  made.policy_version = version;
+  made.charged_until_ns += now.monotonic_ns;
+  made.until_ns += now.monotonic_ns;
+  made.charges.clear();
+  for (SafeCharge charge : saved.reservation.charges) {
+    const Budget* const budget = places[charge.ledger].first;
+    if (budget == nullptr || !places[charge.ledger].second.knows_places) continue;
+    charge.ledger = budget->slot;
+    made.charges.push_back(charge);
+  }
+  return made;
+}
+
 // What it holds of concurrency, which may be more than a new permit could have.
 void HoldConcurrency(const SavedTargetPermit& saved, int64_t expires_at_ns,
                      ConcurrencyTable& concurrency, Permit& permit) {
@@ -185,10 +225,12 @@ void HoldConcurrency(const SavedTargetPermit& saved, int64_t expires_at_ns,
 std::vector<absl::StatusOr<SavedTarget>> TargetHandover::Save(absl::Span<const std::string> targets,
                                                               Now now) {
   now = EngineCore::Bounded(now);
+  core_.ChargeSafeRates(now);
   MutexLock lock(&core_.install_mutex);
   const std::shared_ptr<const Policy> policy = core_.policies.Get();
   if (policy == nullptr)
     return std::vector<absl::StatusOr<SavedTarget>>(targets.size(), EngineCore::NotInstalled());
+  const std::vector<SavedSafeRate> safe_rates = core_.safe_rates.Save();
   const PermitTable::SlotStates before = core_.permits.ReadSlotStates();
   std::vector<absl::StatusOr<SavedTarget>> saved;
   saved.reserve(targets.size());  // savers stay where they are
@@ -205,6 +247,7 @@ std::vector<absl::StatusOr<SavedTarget>> TargetHandover::Save(absl::Span<const s
     one.target = targets[i];
     one.control = core_.learnt_controls.Get(targets[i]).bytes;
     SaveAllDebts(*policy, place, now, places[i], one.debts);
+    one.safe_rates = SaveSafeRates(safe_rates, policy->targets[place].key, *policy, places[i], now);
     savers.try_emplace(policy->targets[place].key, *policy, places[i], now, one.permits);
   }
   SavedState state;
@@ -247,6 +290,7 @@ absl::Status TargetHandover::Adopt(const TargetAdoption& adoption, Now now) {
   const uint64_t key = policy->targets[place].key;
   core_.permits.ForgetTarget(key);
   core_.adopted.Forget(key);
+  core_.safe_rates.ForgetTarget(key);
   core_.learnt_controls.Adopt(target, saved != nullptr ? saved->control : std::string_view());
 
   static const std::vector<SavedDebts> none;
@@ -271,6 +315,12 @@ absl::Status TargetHandover::Adopt(const TargetAdoption& adoption, Now now) {
       std::unique_ptr<Permit> made = MakePermit(permit, places, key, policy->version, now);
       HoldConcurrency(permit, expires_at_ns, core_.concurrency, *made);
       core_.adopted.Adopt(permit.id, std::move(made), expires_at_ns);
+    }
+  }
+  if (saved != nullptr) {
+    for (const SavedSafeRate& reserved : saved->safe_rates) {
+      core_.safe_rates.Restore(reserved.permit,
+                               MakeReservation(reserved, places, key, policy->version, now));
     }
   }
   core_.TellChanged();

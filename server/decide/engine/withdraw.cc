@@ -18,6 +18,7 @@ void Settlements::Withdraw(const CheckRequest& request, const CheckAnswer& answe
       !core_.requests.Forget(core_.RequestKeyOf(answer.subject_key, request), answer.permit)) {
     return;
   }
+  core_.safe_rates.End(answer.permit);
   uint32_t slot = 0;
   if (core_.permits.Settle(answer.permit, slot) != PermitTable::Found::kSettling) return;
   const Permit& permit = core_.permits.body(slot);

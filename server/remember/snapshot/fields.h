@@ -146,6 +146,34 @@ void ReportedDebtFields(Pass& pass, Debt& debt) {
   pass.Numbers(debt.key, debt.reported_at_ns, debt.reported);
 }
 
+template <typename Pass, typename Saved>
+void SafeRateFields(Pass& pass, Saved& saved) {
+  auto& of = saved.reservation;
+  pass.Numbers(saved.permit, of.target_key, of.subject_key, of.policy_version, of.rate, of.charged,
+               of.charged_until_ns, of.until_ns);
+}
+template <typename Pass, typename Charge>
+void SafeChargeFields(Pass& pass, Charge& charge) {
+  pass.Numbers(charge.bucket, charge.tag, charge.ledger, charge.per_unit, charge.unit);
+}
+inline void SafeRateList(Writer& to, const std::vector<engine::SavedSafeRate>& rates) {
+  to.Count(rates.size());
+  for (const engine::SavedSafeRate& rate : rates) {
+    SafeRateFields(to, rate);
+    to.Count(rate.reservation.charges.size());
+    for (const engine::SafeCharge& charge : rate.reservation.charges) SafeChargeFields(to, charge);
+  }
+}
+inline void SafeRateList(Reader& from, std::vector<engine::SavedSafeRate>& rates) {
+  constexpr size_t kLeastRate = 72, kChargeBytes = 29;
+  rates.resize(from.Count(kLeastRate));
+  for (engine::SavedSafeRate& rate : rates) {
+    SafeRateFields(from, rate);
+    rate.reservation.charges.resize(from.Count(kChargeBytes));
+    for (engine::SafeCharge& charge : rate.reservation.charges) SafeChargeFields(from, charge);
+  }
+}
+
 template <typename Pass, typename Control>
 void ControlFields(Pass& pass, Control& control) {
   pass.Text(control.target);

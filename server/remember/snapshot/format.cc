@@ -71,6 +71,7 @@ void WriteRest(const engine::SavedState& state, Writer& to) {
   for (const engine::SavedReportedDebt& debt : state.reported_debts) ReportedDebtFields(to, debt);
   to.Count(state.controls.size());
   for (const engine::SavedControl& control : state.controls) ControlFields(to, control);
+  SafeRateList(to, state.safe_rates);
 }
 
 // Bytes that the smallest of each takes.
@@ -85,7 +86,7 @@ void ReadList(Reader& from, size_t least_bytes, std::vector<Item>& items, const 
   for (size_t i = 0; i < count && from.ok(); ++i) fields(from, items.emplace_back());
 }
 
-void ReadBody(Reader& from, engine::SavedState& state) {
+void ReadBody(Reader& from, uint32_t version, engine::SavedState& state) {
   ReadList(from, kLeastClock, state.clocks,
            [](Reader& in, engine::SavedClock& clock) { ClockFields(in, clock); });
   from.Numbers(state.seed, state.policy_version, state.shape, state.dice);
@@ -111,6 +112,7 @@ void ReadBody(Reader& from, engine::SavedState& state) {
            [](Reader& in, engine::SavedReportedDebt& debt) { ReportedDebtFields(in, debt); });
   ReadList(from, kLeastControl, state.controls,
            [](Reader& in, engine::SavedControl& control) { ControlFields(in, control); });
+  if (version > kOldestFormatVersion) SafeRateList(from, state.safe_rates);
 }
 
 bool OwesOrHolds(const engine::SavedState& state) {
@@ -130,10 +132,10 @@ absl::Status ReadHeader(std::string_view bytes, uint64_t file_bytes, Header& hea
   from.Number(checksum);
   if (header.magic != kMagic) return absl::DataLossError("is not a snapshot");
   // Before the checksum, of which another version may know nothing.
-  if (header.version != kFormatVersion) {
+  if (header.version < kOldestFormatVersion || header.version > kFormatVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
         "is of format ", header.version, ", ", header.version > kFormatVersion ? "newer" : "older",
-        " than what this release reads (", kFormatVersion, ")"));
+        " than what this release reads (", kOldestFormatVersion, " to ", kFormatVersion, ")"));
   }
   if (checksum != ChecksumOf(bytes.substr(0, kCheckedHeaderBytes)) ||
       header.header_bytes != kHeaderBytes) {
@@ -206,7 +208,7 @@ absl::StatusOr<Decoded> Decode(std::string_view bytes) {
   decoded->boot = header.boot;
   decoded->state.saved_at = header.saved_at;
   Reader from(body);
-  ReadBody(from, decoded->state);
+  ReadBody(from, header.version, decoded->state);
   if (!from.ok() || !from.at_end()) {
     return absl::InvalidArgumentError("has lists that do not fit in it");
   }

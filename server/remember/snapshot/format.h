@@ -4,11 +4,11 @@
 //                      wall time  monotonic time  boot id  probe of the hash  checksum of the
 //                      header
 //   body:              seed, policy, dice; clocks; ledgers; permits; holders; requests; patterns;
-//                      reported debts; what the controllers of auto budgets learnt
+//                      reported debts; what the controllers of auto budgets learnt; safe rates
 //
 // Little-endian, without padding; checksums are XXH3 with 64 bits. Each list is a count and its
-// items. A version is read only by the release that writes it: what the numbers mean belongs to the
-// engine, and a guess at a debt is worth less than a clean start.
+// items. A version is read by the release that writes it, and by later ones to which its numbers
+// mean the same: a guess at a debt is worth less than a clean start.
 //
 // Decode believes nothing: counts are held against the bytes that are there before memory is taken,
 // and engine::Validate has the last word. Pure functions, but for the buffer that Encode reuses.
@@ -30,7 +30,8 @@
 
 namespace headgate::snapshot {
 
-inline constexpr uint32_t kFormatVersion = 4;
+inline constexpr uint32_t kFormatVersion = 5;
+inline constexpr uint32_t kOldestFormatVersion = 4;  // without safe rates
 inline constexpr size_t kHeaderBytes = 80;
 
 // Which start of the machine a monotonic time belongs to. All zeros: not known, like no other.

@@ -6,11 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/remember/snapshot/binary_io.h"
+#include "server/remember/snapshot/fields.h"
 
 namespace headgate::snapshot {
 namespace {
 
-constexpr uint32_t kWithoutControl = 1;
+constexpr uint32_t kWithoutControl = 1, kWithoutSafeRates = 2;
 constexpr uint64_t kTargetMagic = 0x5447525454474847;  // "GHGTTRGT"
 // Magic, version, and a checksum of what follows.
 constexpr size_t kPrefixBytes = sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint64_t);
@@ -53,6 +54,7 @@ void ReadTarget(Reader& from, uint32_t version, engine::SavedTarget& saved) {
     for (engine::SavedTargetCharge& charge : permit.charges) TargetChargeFields(from, charge);
   }
   if (version > kWithoutControl) from.Text(saved.control);
+  if (version > kWithoutSafeRates) SafeRateList(from, saved.safe_rates);
 }
 
 }  // namespace
@@ -70,8 +72,11 @@ std::string EncodeTarget(const engine::SavedTarget& saved) {
     to.Count(permit.charges.size());
     for (const engine::SavedTargetCharge& charge : permit.charges) TargetChargeFields(to, charge);
   }
-  const uint32_t version = saved.control.empty() ? kWithoutControl : kTargetFormatVersion;
+  // The oldest that can say it: the next owner may be of a release before.
+  uint32_t version = saved.control.empty() ? kWithoutControl : kWithoutSafeRates;
+  if (!saved.safe_rates.empty()) version = kTargetFormatVersion;
   if (version > kWithoutControl) to.Text(saved.control);
+  if (version > kWithoutSafeRates) SafeRateList(to, saved.safe_rates);
   std::string bytes;
   bytes.reserve(kPrefixBytes + body.size());
   Writer(bytes).Numbers(kTargetMagic, version, uint64_t{XXH3_64bits(body.data(), body.size())});

@@ -24,7 +24,7 @@
 
 namespace headgate::snapshot {
 
-inline constexpr uint32_t kTargetFormatVersion = 2;
+inline constexpr uint32_t kTargetFormatVersion = 3;
 
 std::string EncodeTarget(const engine::SavedTarget& saved);
 

@@ -35,7 +35,10 @@ absl::Status ValidateCount(const v1::PieceCount& count, int place) {
 }  // namespace
 
 engine::LeaseTerms ToLeaseTerms(const v1::LeaseTerms& from) {
-  return {.least = from.least(), .life = from.has_time() ? DurationOf(from.time()) : kUsualLease};
+  return {.least = from.least(),
+          .life = from.has_time() ? DurationOf(from.time()) : kUsualLease,
+          .safe_rate = from.safe_rate(),
+          .safe_life = from.has_safe_time() ? DurationOf(from.safe_time()) : absl::ZeroDuration()};
 }
 
 void FillLease(const engine::CheckAnswer& from, v1::Lease& to) {
@@ -54,10 +57,17 @@ void FillLease(const engine::CheckAnswer& from, v1::Lease& to) {
   }
   to.set_reject_ratio(is_granted ? grant.reject_ratio : 0);
   to.set_one_at_a_time(is_granted && grant.one_at_a_time);
+  const bool has_safe_rate = is_granted && grant.safe_rate > 0;
+  to.set_safe_rate(has_safe_rate ? grant.safe_rate : 0);
+  if (has_safe_rate) {
+    SetDuration(grant.safe_time, *to.mutable_safe_time());
+  } else {
+    to.clear_safe_time();
+  }
 }
 
 engine::ActualCost::Spent ToSpent(const v1::LeaseUse& from) {
-  return {.estimate = from.spent(), .pieces = from.pieces()};
+  return {.estimate = from.spent(), .pieces = from.pieces(), .safe_estimate = from.safe_spent()};
 }
 
 engine::PieceOutcome ToPieceOutcome(const v1::PieceCount& from) {

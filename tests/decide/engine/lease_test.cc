@@ -101,6 +101,18 @@ TEST(EngineLease, GivesBackWhatWasNotSpent) {
             ReportOutcome::kAlreadySettled);
 }
 
+TEST(EngineLease, OfWhichFarTooMuchWasSpentCanStillBeSaved) {
+  TestEngine engine(OneBudget(RateBudget("b", 10, 100)));
+  const CheckAnswer answer = Ask(engine, 0.001, 0.001);
+  ASSERT_TRUE(engine.Admits("job:etl", 90));
+  ActualCost actual = Spent(kMaxAmount, 1000);
+  actual.spent->safe_estimate = kMaxAmount;
+  engine.Settle(answer.permit, actual);
+  SavedState state;
+  engine->Save(At(), state);
+  EXPECT_EQ(Validate(state), absl::OkStatus());
+}
+
 TEST(EngineLease, OfWhichNothingWasSpentIsGivenBackWhole) {
   TestEngine engine(OneBudget(RateBudget("b", 10, 100)));
   engine.Settle(Ask(engine, 5, 50).permit, Spent(0, 0));

@@ -53,4 +53,37 @@ inline std::unique_ptr<engine::Engine> BusyEngine() {
   return engine;
 }
 
+inline engine::SafeReservation SomeReservation() {
+  return {.target_key = 1,
+          .subject_key = 2,
+          .policy_version = 3,
+          .rate = 4.5,
+          .charged = 5.5,
+          .charged_until_ns = 6,
+          .until_ns = 8,
+          .charges = {{.bucket = 9,
+                       .tag = 10,
+                       .ledger = 1,
+                       .per_unit = 12.5,
+                       .unit = engine::BudgetUnit::kBusyTime}}};
+}
+// Permit 7's.
+inline void ExpectSomeReservation(const engine::SavedSafeRate& saved) {
+  const engine::SafeReservation& read = saved.reservation;
+  EXPECT_EQ(saved.permit, 7U);
+  EXPECT_EQ(read.target_key, 1U);
+  EXPECT_EQ(read.subject_key, 2U);
+  EXPECT_EQ(read.policy_version, 3U);
+  EXPECT_EQ(read.rate, 4.5);
+  EXPECT_EQ(read.charged, 5.5);
+  EXPECT_EQ(read.charged_until_ns, 6);
+  EXPECT_EQ(read.until_ns, 8);
+  ASSERT_EQ(read.charges.size(), 1U);
+  EXPECT_EQ(read.charges[0].bucket, 9U);
+  EXPECT_EQ(read.charges[0].tag, 10U);
+  EXPECT_EQ(read.charges[0].ledger, 1U);
+  EXPECT_EQ(read.charges[0].per_unit, 12.5);
+  EXPECT_EQ(read.charges[0].unit, engine::BudgetUnit::kBusyTime);
+}
+
 }  // namespace headgate::snapshot

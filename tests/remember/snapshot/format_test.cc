@@ -46,6 +46,32 @@ TEST(SnapshotFormat, WhatIsReadIsWhatWasWritten) {
   EXPECT_EQ(again.bytes, bytes);
 }
 
+// Of the release before, which knew no safe rates.
+TEST(SnapshotFormat, TheOneBeforeIsRead) {
+  std::string bytes = Saved(*BusyEngine());
+  bytes.resize(bytes.size() - sizeof(uint64_t));  // how many there are: none
+  Seal(bytes, 4);
+  const absl::StatusOr<Decoded> decoded = Decode(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->state.permits.size(), 8U);
+  EXPECT_EQ(decoded->state.controls.size(), 1U);
+}
+
+TEST(SnapshotFormat, SafeRatesAreKept) {
+  engine::SavedState state;
+  BusyEngine()->Save(At(), state);
+  state.safe_rates = {{7, SomeReservation()}};
+  Encoded encoded;
+  Encode(state, kBoot, encoded);
+  const absl::StatusOr<Decoded> decoded = Decode(encoded.bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  ASSERT_EQ(decoded->state.safe_rates.size(), 1U);
+  ExpectSomeReservation(decoded->state.safe_rates[0]);
+  state.safe_rates[0].reservation.rate = -1;
+  Encode(state, kBoot, encoded);
+  EXPECT_TRUE(absl::IsInvalidArgument(Decode(encoded.bytes).status()));
+}
+
 // Warnings and health included: the whole answer.
 TEST(SnapshotFormat, ARepeatedAnswerSaysTheSameAfterwards) {
   const auto engine = BusyEngine();
@@ -100,7 +126,7 @@ TEST(SnapshotFormat, WithAnyByteChangedItIsRefused) {
 
 TEST(SnapshotFormat, OtherVersionsAreToldFromDamage) {
   std::string bytes = Saved(*BusyEngine());
-  for (const uint32_t version : {kFormatVersion - 1, kFormatVersion + 1}) {
+  for (const uint32_t version : {kOldestFormatVersion - 1, kFormatVersion + 1}) {
     std::memcpy(bytes.data() + 8, &version, sizeof(version));
     const absl::Status status = Decode(bytes).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gmock/gmock.h"
+#include "tests/remember/snapshot/busy_engine.h"
 #include "tests/testing/engine_fixture.h"
 
 namespace headgate::snapshot {
@@ -72,6 +73,19 @@ TEST_F(TargetFormat, WhatAControllerLearntGoesWithIt) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->control, "learnt");
   EXPECT_EQ(read->permits.size(), 1U);
+}
+
+TEST_F(TargetFormat, SafeRatesGoWithIt) {
+  SavedTarget saved = Saved();
+  saved.safe_rates = {{7, SomeReservation()}};
+  const std::string bytes = EncodeTarget(saved);
+  EXPECT_EQ(bytes[8], 3);
+  const absl::StatusOr<SavedTarget> read = DecodeTarget(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->safe_rates.size(), 1U);
+  ExpectSomeReservation(read->safe_rates[0]);
+  saved.safe_rates[0].reservation.charges[0].ledger = 2;  // there are two
+  EXPECT_TRUE(absl::IsInvalidArgument(DecodeTarget(EncodeTarget(saved)).status()));
 }
 
 // As servers write it that know nothing of controllers, and as they can read it.

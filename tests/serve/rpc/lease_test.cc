@@ -247,6 +247,33 @@ TEST_F(LeaseTest, RefusesAReturnThatCannotBe) {
   EXPECT_TRUE(Counted().empty());
 }
 
+TEST_F(LeaseTest, ComesWithTheSafeRateThatCouldBeReserved) {
+  v1::CheckRequest request = LeaseOf("job:etl", 5, 50);
+  request.mutable_lease()->set_safe_rate(100);
+  request.mutable_lease()->mutable_safe_time()->set_seconds(8);
+  const v1::Decision lease = server_.Check(request);
+  EXPECT_EQ(lease.lease().safe_rate(), 5);  // half of the budget's
+  EXPECT_EQ(lease.lease().safe_time().seconds(), 8);
+  server_.clock.Advance(absl::Milliseconds(3250));
+  EXPECT_NEAR(server_.Debt("job:etl"), 50 - 32.5 + 10, 0.3);
+  v1::PermitReport report = ReturnOf(lease, 50, 11);
+  report.mutable_lease_use()->set_identity("job:etl");
+  report.mutable_lease_use()->set_safe_spent(20.25);  // 10.25 were charged
+  EXPECT_EQ(Report(report).outcome(), v1::REPORT_OUTCOME_SETTLED);
+  EXPECT_NEAR(server_.Debt("job:etl"), 50 - 32.5 + 20, 0.3);
+  EXPECT_FALSE(server_.Check(LeaseOf("job:etl", 5, 50)).lease().has_safe_time());
+}
+
+TEST_F(LeaseTest, RefusesASafeRateThatCannotBe) {
+  v1::Decision decision;
+  v1::CheckRequest request = LeaseOf("job:etl", 5, 50);
+  request.mutable_lease()->set_safe_rate(-1);
+  EXPECT_EQ(FieldOf(server_.TryCheck(request, decision)), "lease.safe_rate");
+  request.mutable_lease()->set_safe_rate(1);
+  request.mutable_lease()->mutable_safe_time()->set_seconds(61);
+  EXPECT_EQ(FieldOf(server_.TryCheck(request, decision)), "lease.safe_time");
+}
+
 // Nothing limits it, so that nothing is to be settled.
 TEST_F(LeaseTest, ThatNoRuleMatchesIsCountedWithoutAPermit) {
   const v1::Decision lease = server_.Check(LeaseOf("job:backup", 5, 5000));

@@ -169,14 +169,18 @@ class CheckRequest(_message.Message):
     def __init__(self, identity: _Optional[str] = ..., target: _Optional[str] = ..., estimated_cost: _Optional[float] = ..., pattern: _Optional[str] = ..., tags: _Optional[_Mapping[str, str]] = ..., request_id: _Optional[str] = ..., validate_only: bool = ..., max_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lease: _Optional[_Union[LeaseTerms, _Mapping]] = ...) -> None: ...
 
 class LeaseTerms(_message.Message):
-    __slots__ = ("least", "time", "returned")
+    __slots__ = ("least", "time", "returned", "safe_rate", "safe_time")
     LEAST_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     RETURNED_FIELD_NUMBER: _ClassVar[int]
+    SAFE_RATE_FIELD_NUMBER: _ClassVar[int]
+    SAFE_TIME_FIELD_NUMBER: _ClassVar[int]
     least: float
     time: _duration_pb2.Duration
     returned: PermitReport
-    def __init__(self, least: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., returned: _Optional[_Union[PermitReport, _Mapping]] = ...) -> None: ...
+    safe_rate: float
+    safe_time: _duration_pb2.Duration
+    def __init__(self, least: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., returned: _Optional[_Union[PermitReport, _Mapping]] = ..., safe_rate: _Optional[float] = ..., safe_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class CheckResponse(_message.Message):
     __slots__ = ("decision",)
@@ -263,20 +267,24 @@ class Decision(_message.Message):
     def __init__(self, verdict: _Optional[_Union[Verdict, str]] = ..., reason: _Optional[_Union[Reason, str]] = ..., permit_id: _Optional[int] = ..., predicted_cost: _Optional[float] = ..., retry_after: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., violations: _Optional[_Iterable[_Union[Violation, _Mapping]]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., message: _Optional[str] = ..., priority: _Optional[int] = ..., chunk_scale: _Optional[float] = ..., predicted_busy_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., probe: bool = ..., waited: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("amount", "time", "largest_piece", "reject_ratio", "one_at_a_time", "returned")
+    __slots__ = ("amount", "time", "largest_piece", "reject_ratio", "one_at_a_time", "returned", "safe_rate", "safe_time")
     AMOUNT_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     LARGEST_PIECE_FIELD_NUMBER: _ClassVar[int]
     REJECT_RATIO_FIELD_NUMBER: _ClassVar[int]
     ONE_AT_A_TIME_FIELD_NUMBER: _ClassVar[int]
     RETURNED_FIELD_NUMBER: _ClassVar[int]
+    SAFE_RATE_FIELD_NUMBER: _ClassVar[int]
+    SAFE_TIME_FIELD_NUMBER: _ClassVar[int]
     amount: float
     time: _duration_pb2.Duration
     largest_piece: float
     reject_ratio: float
     one_at_a_time: bool
     returned: ReportResult
-    def __init__(self, amount: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., largest_piece: _Optional[float] = ..., reject_ratio: _Optional[float] = ..., one_at_a_time: bool = ..., returned: _Optional[_Union[ReportResult, _Mapping]] = ...) -> None: ...
+    safe_rate: float
+    safe_time: _duration_pb2.Duration
+    def __init__(self, amount: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., largest_piece: _Optional[float] = ..., reject_ratio: _Optional[float] = ..., one_at_a_time: bool = ..., returned: _Optional[_Union[ReportResult, _Mapping]] = ..., safe_rate: _Optional[float] = ..., safe_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class Violation(_message.Message):
     __slots__ = ("budget", "rule", "limit_kind", "level", "observed", "limit", "signal", "warn", "retry_after", "unit", "reported_debt")
@@ -351,18 +359,20 @@ class PermitReport(_message.Message):
     def __init__(self, permit_id: _Optional[int] = ..., actual_cost: _Optional[float] = ..., busy_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lease_use: _Optional[_Union[LeaseUse, _Mapping]] = ...) -> None: ...
 
 class LeaseUse(_message.Message):
-    __slots__ = ("spent", "pieces", "counts", "identity", "target")
+    __slots__ = ("spent", "pieces", "counts", "identity", "target", "safe_spent")
     SPENT_FIELD_NUMBER: _ClassVar[int]
     PIECES_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
+    SAFE_SPENT_FIELD_NUMBER: _ClassVar[int]
     spent: float
     pieces: int
     counts: _containers.RepeatedCompositeFieldContainer[PieceCount]
     identity: str
     target: str
-    def __init__(self, spent: _Optional[float] = ..., pieces: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[PieceCount, _Mapping]]] = ..., identity: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
+    safe_spent: float
+    def __init__(self, spent: _Optional[float] = ..., pieces: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[PieceCount, _Mapping]]] = ..., identity: _Optional[str] = ..., target: _Optional[str] = ..., safe_spent: _Optional[float] = ...) -> None: ...
 
 class PieceCount(_message.Message):
     __slots__ = ("verdict", "reason", "limit_kind", "budget", "rule", "signal", "pieces", "cost")
