@@ -201,6 +201,19 @@ TEST_F(LeaseHolderTest, AsksForTwiceAsMuchWhenItRanOut) {
   EXPECT_NEAR(*Asked().estimated_cost, 330, 1e-9);
 }
 
+// Each of its leases is over before it has work again, and none has run out.
+TEST_F(LeaseHolderTest, DoesNotAskForMoreAndMoreWhileItHasLittleToDo) {
+  options_.piece = 1;
+  for (int i = 0; i < 20; ++i) {
+    Refused();
+    const CheckRequest ask = Asked();
+    EXPECT_LE(*ask.estimated_cost, 10) << i;
+    Grant(*ask.estimated_cost);
+    EXPECT_TRUE(Admits());
+    now_ += 1500 * kMs;
+  }
+}
+
 TEST_F(LeaseHolderTest, AsksForTheLargestPieceThatFoundNoRoom) {
   Hold(10);
   Refused(70);

@@ -1,6 +1,7 @@
 #include "server/decide/line/line_tasks.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -23,15 +24,19 @@ int64_t LineTasks::NextInstant() const {
   return std::min({lines_.NextDue(), tickets_.NextDeadline(), places_.NextEnd()});
 }
 
-void LineTasks::AskAllWaiters() {
-  to_ask_.clear();
-  for (const auto& [ticket, waiting] : tickets_.all()) to_ask_.push_back(ticket);
+// Those who came first are last, and so are taken first. The tables' own order hangs on where they
+// are in memory.
+std::vector<uint64_t> LineTasks::AllTickets() const {
+  std::vector<uint64_t> tickets;
+  tickets.reserve(tickets_.all().size());
+  for (const auto& [ticket, waiting] : tickets_.all()) tickets.push_back(ticket);
+  std::sort(tickets.begin(), tickets.end(), std::greater<>());
+  return tickets;
 }
 
-void LineTasks::ExamineAll() {
-  to_price_.clear();
-  for (const auto& [ticket, waiting] : tickets_.all()) to_price_.push_back(ticket);
-}
+void LineTasks::AskAllWaiters() { to_ask_ = AllTickets(); }
+
+void LineTasks::ExamineAll() { to_price_ = AllTickets(); }
 
 void LineTasks::Price(const std::vector<WaitingCheck*>& waiting) {
   for (const WaitingCheck* each : waiting) to_price_.push_back(each->ticket);
@@ -67,6 +72,8 @@ void LineTasks::MarkChanged() {
     changed_ = false;
     changed_lines_.clear();
     for (const auto& [key, line] : lines_.all()) changed_lines_.push_back(key);
+    // Likewise.
+    std::sort(changed_lines_.begin(), changed_lines_.end());
   }
   for (size_t i = 0; i < kMarked && !changed_lines_.empty(); ++i) {
     Line* const line = lines_.Find(changed_lines_.back());

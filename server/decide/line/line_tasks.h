@@ -60,6 +60,7 @@ class LineTasks {
   void Price(const std::vector<WaitingCheck*>& waiting);
 
  private:
+  std::vector<uint64_t> AllTickets() const;
   void MarkChanged();
   // Where the head is somebody who polls: so that what the others wait for is known as things are.
   void ExamineFirstBehindPlace(const Line& line);
