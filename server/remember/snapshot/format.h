@@ -8,7 +8,8 @@
 //
 // Little-endian, without padding; checksums are XXH3 with 64 bits. Each list is a count and its
 // items. A version is read only by the release that writes it: what the numbers mean belongs to the
-// engine, and a guess at a debt is worth less than a clean start.
+// engine, and a guess at a debt is worth less than a clean start. Permits that are leases say so in
+// what they teach: a release that knows no leases refuses a file that has any.
 //
 // Decode believes nothing: counts are held against the bytes that are there before memory is taken,
 // and engine::Validate has the last word. Pure functions, but for the buffer that Encode reuses.

@@ -6,7 +6,8 @@
 // Version 2 has at its end what the controller of the target's auto budgets learnt. Where that is
 // nothing, version 1 is written, and both are read. So a newer release reads an older one's, and an
 // older one a newer's only where no controller learnt anything: else it takes the target over as
-// one whose state is damaged.
+// one whose state is damaged. It does so too where a lease is out: its permit teaches what an older
+// release knows nothing of.
 //
 // Pure functions.
 //
