@@ -25,6 +25,7 @@ struct Dispatch {
   int operator()(const RunArguments& a) const { return RunRun(globals, a, console); }
   int operator()(const StatusArguments& a) const { return RunStatus(globals, a, console); }
   int operator()(const RulesArguments& a) const { return RunRules(globals, a, console); }
+  int operator()(const LeasesArguments& a) const { return RunLeases(globals, a, console); }
   int operator()(const TopArguments& a) const { return RunTop(globals, a, console); }
   int operator()(const ConfigCheckArguments& a) const {
     return RunConfigCheck(globals, a, console);

@@ -16,6 +16,7 @@ int RunExplain(const Globals& globals, const ExplainArguments& arguments, const 
 int RunRun(const Globals& globals, const RunArguments& arguments, const Console& console);
 int RunStatus(const Globals& globals, const StatusArguments& arguments, const Console& console);
 int RunRules(const Globals& globals, const RulesArguments& arguments, const Console& console);
+int RunLeases(const Globals& globals, const LeasesArguments& arguments, const Console& console);
 int RunTop(const Globals& globals, const TopArguments& arguments, const Console& console);
 // 0: the server would take the file, 2: it would not, 4: there is no server to ask.
 int RunConfigCheck(const Globals& globals, const ConfigCheckArguments& arguments,

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/app/cluster_monitoring.h"
 #include "server/app/port_file.h"
@@ -67,7 +68,9 @@ void Web::Serve(const Sources& from) {
     web::AddCalls(from.calls, out);
     web::AddHealth(from.status.Targets(), *policy, now, out);
     web::AddAgents(from.status.Agents(), *policy, out);
-    web::AddEngine(from.engine, now, out);
+    std::vector<std::string> elsewhere;
+    if (from.cluster != nullptr) elsewhere = cluster::TargetsElsewhere(from.cluster->View());
+    web::AddEngine(from.engine, {.now = now, .targets_elsewhere = elsewhere}, out);
     web::AddWaiting(from.lines.ReadStats(now), out);
     if (from.cluster != nullptr) web::AddSharing(SharingOf(from.cluster->View()), out);
     web::AddThrottleLog(from.status.ThrottleLog(), from.recorder.State(), out);

@@ -139,7 +139,7 @@ void MeasureScrape() {
     web::Exposition out;
     web::AddChecks(recorder.Totals(), *engine.policy(), out);
     web::AddCalls(calls, out);
-    web::AddEngine(engine, clock.Read(), out);
+    web::AddEngine(engine, {.now = clock.Read()}, out);
     web::AddProcess(out);
     bytes = out.Text().size();
     took.push_back(NsSince(start));

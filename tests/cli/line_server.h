@@ -1,4 +1,4 @@
-// LineServer: the API on a real socket, with a line that a test describes.
+// LineServer: the API on a real socket, with lines and leases that a test describes.
 //
 // Thread-compatible: set everything before it is asked.
 //
@@ -40,7 +40,9 @@ class LineServerBase {
   v1::ExplainResponse explanation;
   v1::GetStatusResponse status;
   v1::ListLinesResponse lines;
+  v1::ListLeasesResponse leases;
   v1::ListLinesRequest asked_for_lines;  // the newest
+  v1::ListLeasesRequest asked_for_leases;
 
  private:
   class Throttler final : public v1::ThrottlerService::Service {
@@ -75,6 +77,12 @@ class LineServerBase {
                            v1::ListLinesResponse* response) override {
       server_.asked_for_lines = *request;
       *response = server_.lines;
+      return grpc::Status::OK;
+    }
+    grpc::Status ListLeases(grpc::ServerContext*, const v1::ListLeasesRequest* request,
+                            v1::ListLeasesResponse* response) override {
+      server_.asked_for_leases = *request;
+      *response = server_.leases;
       return grpc::Status::OK;
     }
 

@@ -263,13 +263,13 @@ TEST_F(TopOfLines, SpeaksJsonAndCsv) {
   EXPECT_THAT(
       server_.Headgate({"top", "-o", "csv"}).out,
       AllOf(HasSubstr(",waits_for,waiting,longest_waited_s,expected_turn_s,identity,cost,waited_s,"
-                      "position,max_wait_left_s,priority\r\n"),
+                      "position,max_wait_left_s,priority,leases,leased,ends_in_s,overdue\r\n"),
             HasSubstr("\r\nline,main,rows,etl,,,,,,,,,COST,,\"budget rows, bucket etl\",2,12,0.5,,"
-                      "300,,,,\r\n"),
+                      "300,,,,,,,,\r\n"),
             HasSubstr("\r\nwaiter,main,rows,etl,,,,,,,,,COST,,\"budget rows, bucket etl\",,,3,"
-                      "job-8:etl,200,12,2,48,0\r\n"),
+                      "job-8:etl,200,12,2,48,0,,,,\r\n"),
             HasSubstr("\r\nwaiter,main,,,,,,,,,,,,,the gate of health profile strict,,,,backfill,5,"
-                      "12,1,48,0\r\n")));
+                      "12,1,48,0,,,,\r\n")));
 }
 
 TEST_F(TopOfLines, AsksForThoseOfTheTargetAlone) {

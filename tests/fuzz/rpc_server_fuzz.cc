@@ -65,6 +65,7 @@ const Method kMethods[] = {
     MethodOf<v1::ForgetCostsRequest, v1::ForgetCostsResponse>("CostService/ForgetCosts"),
     MethodOf<v1::ForgiveDebtRequest, v1::ForgiveDebtResponse>("CostService/ForgiveDebt"),
     MethodOf<v1::ListLinesRequest, v1::ListLinesResponse>("StatusService/ListLines"),
+    MethodOf<v1::ListLeasesRequest, v1::ListLeasesResponse>("StatusService/ListLeases"),
 };
 
 // With a budget, three buckets that owe, two overrides, and half an hour in its log.

@@ -173,6 +173,7 @@ TEST_F(OperatorLimits, Pages) {
   ExpectPages(&v1::StatusService::Stub::ListBudgets, 1000);
   ExpectPages(&v1::StatusService::Stub::ListBuckets, 1000);
   ExpectPages(&v1::StatusService::Stub::ListLines, 1000);
+  ExpectPages(&v1::StatusService::Stub::ListLeases, 1000);
   ExpectPages(&v1::OverrideService::Stub::ListOverrides, 1000);
   ExpectPages(&v1::OverrideService::Stub::ListOverrideEvents, 1000);
   ExpectPages(&v1::ThrottleLogService::Stub::QueryThrottleLog, 10'000);

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/servers/deployment.h"
@@ -108,6 +109,44 @@ TEST_F(Operators, ATargetThatIsMovedGoesThereAndNoCheckFails) {
   EXPECT_TRUE(WaitUntil([&] { return caller.asked() > asked + 50; }));
   caller.Stop();
   EXPECT_EQ(caller.failed(), 0) << caller.last_error();
+}
+
+// By whom the one lease that there is, is held; "none", or how many there are. An overdue one is
+// one too: the machine may be slow.
+std::string HolderOfOne(const Peer& peer) {
+  const v1::ListLeasesResponse listed = AnswerOf(peer, &v1::StatusService::Stub::ListLeases);
+  const int64_t leases = listed.leases() + listed.overdue();
+  if (leases != 1 || listed.holders_size() != 1) return absl::StrCat(leases, " leases");
+  const v1::LeaseHolder& holder = listed.holders(0);
+  return absl::StrCat(holder.target(), " ", holder.identity().empty() ? "?" : holder.identity());
+}
+
+TEST_F(Operators, ALeaseIsSeenOnceWhicheverServerIsAskedAndGoesWithItsTarget) {
+  ASSERT_TRUE(servers_.AwaitPlaces());
+  const int owner = servers_.OwnerNumber("orders");
+  v1::CheckRequest lease;
+  lease.set_identity("job:etl");
+  lease.set_target("orders");
+  lease.set_estimated_cost(40);
+  lease.mutable_lease()->set_least(1);
+  lease.mutable_lease()->mutable_time()->set_seconds(10);
+  const int to = (owner + 1) % servers_.size();
+  ASSERT_EQ(AnswerOf(At(to), &v1::ThrottlerService::Stub::Check, lease).decision().verdict(),
+            v1::VERDICT_ALLOWED);
+  for (int server = 0; server < servers_.size(); ++server) {
+    EXPECT_TRUE(WaitUntil([&] { return HolderOfOne(At(server)) == "orders job:etl"; }))
+        << server << ": " << HolderOfOne(At(server));
+  }
+  v1::MoveTargetRequest move;
+  move.set_target("orders");
+  move.set_member(Deployment::NameOf(to));
+  move.set_actor("ann");
+  move.set_reason("nearer");
+  EXPECT_EQ(CallRpc(At(owner), &v1::ClusterService::Stub::MoveTarget, move).error_message(), "");
+  for (int server = 0; server < servers_.size(); ++server) {
+    EXPECT_TRUE(WaitUntil([&] { return HolderOfOne(At(server)) == "orders ?"; }))
+        << server << ": " << HolderOfOne(At(server));
+  }
 }
 
 TEST_F(Operators, AServerThatIsDrainedOwnsNothingUntilItIsUndrained) {

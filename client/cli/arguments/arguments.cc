@@ -28,6 +28,14 @@ namespace {
 constexpr absl::Duration kLogTimeout = absl::Seconds(30);
 constexpr absl::Duration kReplayTimeout = absl::Minutes(5);
 
+CLI::App* AddLeases(CLI::App& app, LeasesArguments& leases) {
+  CLI::App* command =
+      app.add_subcommand("leases", "Show who holds leases, how much and until when");
+  command->add_option("identity,--identity", leases.identity,
+                      "only its leases and those of all below it, one by one");
+  return command;
+}
+
 CLI::App* AddTop(CLI::App& app, TopArguments& top) {
   CLI::App* command = app.add_subcommand("top", "Watch budgets, buckets and health; q quits");
   command->add_flag_callback(
@@ -66,6 +74,7 @@ struct Grammar {
   ReportArguments report;
   ExplainArguments explain;
   RunArguments run;
+  LeasesArguments leases;
   TopArguments top;
   ConfigCheckArguments config_check;
   LogArguments log;
@@ -103,6 +112,7 @@ struct Grammar {
                           [] { return StatusArguments{}; });
     commands.emplace_back(app.add_subcommand("rules", "Show the rules of the configuration"),
                           [] { return RulesArguments{}; });
+    commands.emplace_back(AddLeases(app, leases), [this] { return leases; });
     commands.emplace_back(AddTop(app, top), [this] { return top; });
     CLI::App* config = app.add_subcommand("config", "Look at configuration files");
     config->require_subcommand(1);

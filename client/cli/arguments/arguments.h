@@ -91,6 +91,10 @@ struct StatusArguments {};
 
 struct RulesArguments {};
 
+struct LeasesArguments {
+  std::string identity;  // and all below it; empty: of all
+};
+
 struct TopArguments {
   enum class Mode { kLive, kOnce };
   Mode mode = Mode::kLive;
@@ -112,10 +116,10 @@ struct StoreArguments {
 struct Arguments {
   Globals globals;
   std::variant<CheckArguments, ReportArguments, ExplainArguments, RunArguments, StatusArguments,
-               RulesArguments, TopArguments, ConfigCheckArguments, LogArguments, ReplayArguments,
-               OverrideArguments, OverridesArguments, DeleteOverrideArguments, CostsArguments,
-               ForgetCostsArguments, ForgiveArguments, StoreArguments, MembersArguments,
-               MoveArguments, DrainArguments, AgentArguments>
+               RulesArguments, LeasesArguments, TopArguments, ConfigCheckArguments, LogArguments,
+               ReplayArguments, OverrideArguments, OverridesArguments, DeleteOverrideArguments,
+               CostsArguments, ForgetCostsArguments, ForgiveArguments, StoreArguments,
+               MembersArguments, MoveArguments, DrainArguments, AgentArguments>
       command;
 };
 

@@ -25,6 +25,7 @@ const std::map<std::string, std::vector<std::string>>& Examples() {
       {"run", {"headgate run --identity vacuum:maintenance -- psql -c 'VACUUM orders'"}},
       {"status", {"headgate status", "headgate status --target orders"}},
       {"rules", {"headgate rules"}},
+      {"leases", {"headgate leases", "headgate leases job-7:etl"}},
       {"top", {"headgate top", "headgate top --once"}},
       {"config", {"headgate config check headgate.yaml"}},
       {"config check", {"headgate config check headgate.yaml"}},

@@ -12,6 +12,7 @@
 #include "client/cli/explain/explain_csv.h"
 #include "client/cli/explain/job_text.h"
 #include "client/cli/output/decision_text.h"
+#include "client/cli/output/lease_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/table.h"
 #include "client/cli/output/terminal_text.h"
@@ -134,6 +135,7 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, absl::TimeZo
     absl::StrAppend(&text, "the rate of budget ", Escaped(bucket.budget()),
                     " is found: ", Escaped(bucket.found()), "\n");
   }
+  absl::StrAppend(&text, LeasesText(explanation, colours));
   const Table lines = Lines(explanation);
   if (!lines.empty()) absl::StrAppend(&text, "\n", lines.Text(colours));
   if (!explanation.to_be_allowed().empty()) absl::StrAppend(&text, "\nto be allowed:\n");

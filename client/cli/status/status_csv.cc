@@ -238,6 +238,26 @@ void AddDerived(const v1::TargetStatus& target, Table& table) {
   }
 }
 
+void AddLeases(const v1::TargetStatus& target, Table& table) {
+  if (!target.has_leases()) return;
+  const v1::LeasesStatus& leases = target.leases();
+  const auto number = [&](const char* kind, const std::string& value) {
+    Add({.kind = kind, .target = target.name(), .value = value}, table);
+  };
+  number("leases", absl::StrCat(leases.leases()));
+  number("lease_holders", absl::StrCat(leases.holders()));
+  number("lease_amount", ExactNumber(leases.amount()));
+  number("leases_overdue", absl::StrCat(leases.overdue()));
+  for (const v1::LeaseHolder& holder : leases.most()) {
+    Add({.kind = "lease_holder",
+         .target = target.name(),
+         .name = holder.identity(),
+         .state = absl::StrCat(holder.leases(), " held, ", holder.overdue(), " overdue"),
+         .value = ExactNumber(holder.amount())},
+        table);
+  }
+}
+
 void AddAgent(const v1::TargetStatus& target, Table& table) {
   if (!target.has_agent()) return;
   const v1::AgentState& state = target.agent().state();
@@ -333,6 +353,7 @@ Table StatusCsv(const v1::GetStatusResponse& status) {
   for (const v1::TargetStatus& target : status.targets()) {
     AddMeasured(target, table);
     AddDerived(target, table);
+    AddLeases(target, table);
     AddAgent(target, table);
   }
   return table;

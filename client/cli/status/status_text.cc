@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/output/agent_text.h"
+#include "client/cli/output/lease_text.h"
 #include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/server_text.h"
@@ -242,7 +243,7 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
          {Servers(target, zone), Signals(target), Profiles(target), Controllers(target)}) {
       if (!table.empty()) absl::StrAppend(&text, table.Text(colours, "  "));
     }
-    absl::StrAppend(&text, AgentText(target, colours, "  "));
+    absl::StrAppend(&text, LeasesText(target, colours, "  "), AgentText(target, colours, "  "));
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/lease_text.h"
 #include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 
@@ -84,6 +85,10 @@ std::vector<HeldBack> WhoIsHeldBack(const TopAnswers& answers, TopOrder order) {
   std::map<Who, HeldBack> all;
   AddWaiters(answers, all);
   AddDenied(answers, all);
+  for (const v1::LeaseHolder& holder : answers.leases.holders()) {
+    const auto held = all.find({holder.identity(), holder.target()});
+    if (held != all.end()) held->second.leases = HeldText(holder);
+  }
   std::vector<HeldBack> sorted;
   for (auto& [who, held] : all) {
     std::tie(held.identity, held.target) = who;

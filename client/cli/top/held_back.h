@@ -21,6 +21,7 @@ struct HeldBack {
   absl::Duration longest;  // of those who wait
   int64_t denied = 0;      // in TopFetch::kRecent
   int64_t checks = 0;      // likewise, whatever became of them
+  std::string leases;      // "2 leases of 900" that it holds; empty: none
 };
 
 enum class TopOrder { kDenied, kWaited, kName };

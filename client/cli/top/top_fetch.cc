@@ -28,6 +28,8 @@ constexpr int kNewestDenials = 200;
 constexpr int kFullestBuckets = 20;
 constexpr int kLongestLines = 10;
 constexpr int kWaiters = 20;  // of each line
+constexpr int kMostHolders = 1000;
+constexpr int kLeases = 1;  // of each holder, whose sums are shown
 constexpr absl::Duration kBetweenLogs = absl::Seconds(5);
 
 // The calls, in this order. Without the first ones there is nothing to show.
@@ -36,6 +38,7 @@ enum TopCall : size_t {
   kBudgets,
   kBuckets,
   kLines,
+  kLeasesHeld,
   kOverrides,
   kDenied,
   kChecks,
@@ -46,6 +49,7 @@ constexpr std::array<const char*, kCalls> kMeant = {"",
                                                     "",
                                                     "",
                                                     "who waits",
+                                                    "who holds leases",
                                                     "what is in force",
                                                     "who was denied",
                                                     "how many Checks there were",
@@ -79,6 +83,7 @@ struct TopFetch::Round {
   v1::ListBudgetsRequest budgets_request;
   v1::ListBucketsRequest buckets_request;
   v1::ListLinesRequest lines_request;
+  v1::ListLeasesRequest leases_request;
   v1::ListOverridesRequest overrides_request;
   v1::QueryThrottleLogRequest denied_request;
   v1::QueryThrottleLogRequest checks_request;
@@ -116,6 +121,9 @@ void TopFetch::AskForStatus(Round& round) {
   round.lines_request.set_target(target_);
   round.lines_request.set_page_size(kLongestLines);
   round.lines_request.set_waiters(kWaiters);
+  round.leases_request.set_target(target_);
+  round.leases_request.set_page_size(kMostHolders);
+  round.leases_request.set_leases(kLeases);
   const auto stub = v1::StatusService::NewStub(connection_.channel());
   auto* service = stub->async();
   service->GetStatus(&round.contexts[kStatus], &round.status_request, &round.answers.status,
@@ -126,6 +134,8 @@ void TopFetch::AskForStatus(Round& round) {
                        round.Finish(kBuckets));
   service->ListLines(&round.contexts[kLines], &round.lines_request, &round.answers.lines,
                      round.Finish(kLines));
+  service->ListLeases(&round.contexts[kLeasesHeld], &round.leases_request, &round.answers.leases,
+                      round.Finish(kLeasesHeld));
 }
 
 void TopFetch::AskForOverrides(Round& round) {

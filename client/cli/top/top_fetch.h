@@ -31,7 +31,8 @@ struct TopAnswers {
   v1::GetStatusResponse status;
   v1::ListBudgetsResponse budgets;
   v1::ListBucketsResponse buckets;
-  v1::ListLinesResponse lines;  // none from a server that is older
+  v1::ListLinesResponse lines;    // none from a server that is older
+  v1::ListLeasesResponse leases;  // likewise
   v1::ListOverridesResponse overrides;
   // Of the last TopFetch::kRecent: what was denied by identity and cause, and all Checks by
   // identity.

@@ -117,21 +117,27 @@ std::vector<std::string> HeldBackLines(const TopAnswers& answers, const TopLook&
   if (all.empty()) {
     return {absl::StrCat("nobody waits, and nobody was denied in the last ", since)};
   }
-  bool targets = false;
-  for (const HeldBack& held : all) targets = targets || held.target != all[0].target;
-  Table table(
-      Titles(absl::StrCat("HELD BACK,BY,>WAIT,>LONGEST,>DENIED,>OF", targets ? ",TARGET" : "")));
+  bool targets = false, leases = false;
+  for (const HeldBack& held : all) {
+    targets = targets || held.target != all[0].target;
+    leases = leases || !held.leases.empty();
+  }
+  Table table(Titles(absl::StrCat("HELD BACK,BY,>WAIT,>LONGEST,>DENIED,>OF", leases ? ",HOLDS" : "",
+                                  targets ? ",TARGET" : "")));
   int64_t named = 0;
   for (const HeldBack& held : all) {
     named += held.waiting;
-    table.Add({{held.identity},
-               {held.by},
-               {held.waiting == 0 ? "" : absl::StrCat(held.waiting), Paint::kWarn},
-               {held.waiting == 0 ? "" : ShortDuration(held.longest), Paint::kWarn},
-               {held.denied == 0 ? "" : absl::StrCat(held.denied),
-                PaintOfDenied(held.denied, held.checks)},
-               {held.denied == 0 || held.checks == 0 ? "" : absl::StrCat(held.checks)},
-               {targets ? held.target : ""}});
+    std::vector<Cell> row = {
+        {held.identity},
+        {held.by},
+        {held.waiting == 0 ? "" : absl::StrCat(held.waiting), Paint::kWarn},
+        {held.waiting == 0 ? "" : ShortDuration(held.longest), Paint::kWarn},
+        {held.denied == 0 ? "" : absl::StrCat(held.denied),
+         PaintOfDenied(held.denied, held.checks)},
+        {held.denied == 0 || held.checks == 0 ? "" : absl::StrCat(held.checks)}};
+    if (leases) row.push_back({held.leases});
+    if (targets) row.push_back({held.target});
+    table.Add(std::move(row));
   }
   std::vector<std::string> lines = LinesOf(table.TextWithin(look.columns, look.colours));
   const int64_t others = answers.lines.waiting() - named;

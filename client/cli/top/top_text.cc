@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/output/agent_text.h"
 #include "client/cli/output/console.h"
+#include "client/cli/output/lease_text.h"
 #include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/server_text.h"
@@ -26,7 +27,8 @@
 namespace headgate::cli {
 namespace {
 
-constexpr int kNarrowBar = 10;  // columns, for a window of 80
+constexpr int kNarrowBar = 10;     // columns, for a window of 80
+constexpr int kHoldersShown = 10;  // of leases
 
 Paint PaintOfFill(double share) {
   if (share >= 1) return Paint::kBad;
@@ -87,6 +89,12 @@ Table Buckets(const TopAnswers& answers, int columns = kWideBar) {
                {bucket.has_empty_in() ? ShortDuration(FromProto(bucket.empty_in())) : "never"}});
   }
   return table;
+}
+
+// Those who hold most.
+Table MostOf(const v1::ListLeasesResponse& leases) {
+  const auto& all = leases.holders();
+  return Holders({all.begin(), all.begin() + std::min(kHoldersShown, all.size())});
 }
 
 std::string TargetText(const v1::TargetStatus& target, Colours colours) {
@@ -214,6 +222,20 @@ void AddLine(const v1::LineStatus& line, Table& table) {
   }
 }
 
+// Likewise, after those of lines.
+void AddHolder(const v1::LeaseHolder& holder, Table& table) {
+  constexpr size_t kIdentity = 18;
+  constexpr size_t kLeases = 24;
+  std::vector<Cell> cells = {{"lease_holder"}, {holder.target()}};
+  cells.resize(kLeases);
+  cells[kIdentity] = {holder.identity()};
+  cells.push_back({absl::StrCat(holder.leases())});
+  cells.push_back({ExactNumber(holder.amount())});
+  cells.push_back({Seconds(holder.has_ends_in(), holder.ends_in())});
+  cells.push_back({absl::StrCat(holder.overdue())});
+  table.Add(std::move(cells));
+}
+
 }  // namespace
 
 std::string Bar(double share, int columns) {
@@ -251,6 +273,11 @@ std::string TopText(const TopAnswers& answers, const TopLook& look) {
   if (!lines.empty()) absl::StrAppend(&text, "\n", lines.Text(colours));
   const int64_t left_out = answers.lines.lines_in_all() - answers.lines.lines_size();
   if (left_out > 0) absl::StrAppend(&text, "and ", left_out, " more lines\n");
+  const Table leases = MostOf(answers.leases);
+  if (!leases.empty()) absl::StrAppend(&text, "\n", leases.Text(colours));
+  const int64_t more =
+      answers.leases.holders_in_all() - std::min(kHoldersShown, answers.leases.holders_size());
+  if (more > 0) absl::StrAppend(&text, "and ", more, " more hold leases\n");
   const Table buckets = Buckets(answers);
   if (!buckets.empty()) absl::StrAppend(&text, "\n", buckets.Text(colours));
   return text;
@@ -268,7 +295,7 @@ std::vector<std::string> TopBody(const TopAnswers& answers, const TopLook& look)
   add(InForceLines(answers, look));
   for (const Table& table :
        {NarrowHealth(answers), NarrowBudgets(answers, look.order), NarrowAuto(answers),
-        Buckets(answers, kNarrowBar), NarrowLines(answers)}) {
+        Buckets(answers, kNarrowBar), NarrowLines(answers), MostOf(answers.leases)}) {
     if (!table.empty()) add(LinesOf(table.TextWithin(look.columns, look.colours)));
   }
   for (const v1::TargetStatus& target : answers.status.targets()) {
@@ -285,7 +312,7 @@ Table TopCsv(const TopAnswers& answers) {
   Table table(Titles(
       "kind,target,budget,bucket,mode,debt,burst,rate,speed,outstanding,fill,empty_in_s,unit,"
       "overruns,waits_for,waiting,longest_waited_s,expected_turn_s,identity,cost,waited_s,"
-      "position,max_wait_left_s,priority"));
+      "position,max_wait_left_s,priority,leases,leased,ends_in_s,overdue"));
   for (const v1::BudgetStatus& budget : answers.budgets.budgets()) {
     table.Add({{"budget"},
                {budget.target()},
@@ -318,6 +345,7 @@ Table TopCsv(const TopAnswers& answers) {
                {Word(bucket.unit())}});
   }
   for (const v1::LineStatus& line : answers.lines.lines()) AddLine(line, table);
+  for (const v1::LeaseHolder& holder : answers.leases.holders()) AddHolder(holder, table);
   return table;
 }
 
@@ -325,7 +353,8 @@ std::string TopJson(const TopAnswers& answers) {
   return absl::StrCat(
       "{\"status\": ", Json(answers.status), ", \"budgets\": ", Json(answers.budgets),
       ", \"buckets\": ", Json(answers.buckets), ", \"lines\": ", Json(answers.lines),
-      ", \"overrides\": ", Json(answers.overrides), ", \"denied\": ", Json(answers.denied), "}\n");
+      ", \"leases\": ", Json(answers.leases), ", \"overrides\": ", Json(answers.overrides),
+      ", \"denied\": ", Json(answers.denied), "}\n");
 }
 
 }  // namespace headgate::cli

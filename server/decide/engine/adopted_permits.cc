@@ -53,4 +53,14 @@ void AdoptedPermits::Forget(uint64_t target_key) {
   size_.store(permits_.size(), std::memory_order_relaxed);
 }
 
+void AdoptedPermits::ForEachLease(absl::FunctionRef<void(const LeasePermit&)> visit) const {
+  if (IsEmpty()) return;
+  MutexLock lock(&mutex_);
+  for (const auto& [id, entry] : permits_) {
+    if (entry.permit != nullptr && entry.permit->IsLease()) {
+      visit(LeasePermit(*entry.permit, entry.expires_at_ns));
+    }
+  }
+}
+
 }  // namespace headgate::engine

@@ -19,8 +19,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "common/mutex.h"
 #include "server/decide/engine/concurrency_table.h"
+#include "server/decide/engine/lease_permit.h"
 #include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/permit.h"
 
@@ -60,6 +62,8 @@ class AdoptedPermits {
       }
     }
   }
+  // Those of leases, of any target. `visit` must not come back here.
+  void ForEachLease(absl::FunctionRef<void(const LeasePermit&)> visit) const;
 
  private:
   struct Entry {

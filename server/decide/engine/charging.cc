@@ -157,6 +157,8 @@ inline PermitId Issue(Decision& decision, uint32_t slot) {
   permit.teaches = teaches_cost ? kTeachesCost : uint8_t{0};
   permit.busy_charges = 0;
   if (decision.resolved.charges_busy_time) NoteUnits(decision, permit);
+  if (decision.lease != nullptr) [[unlikely]]
+    permit.teaches = permit.teaches | kTeachesPieces;
   const bool keeps_subject = decision.line != nullptr || decision.lease != nullptr;
   permit.KeepCharges(static_cast<size_t>(next - permit.charges.data()),
                      keeps_subject ? decision.resolved.subject_key : 0);

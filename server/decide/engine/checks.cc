@@ -113,6 +113,11 @@ absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, Check
     core_.AwaitNewer(policy->version);
     if (absl::Status status = Refresh(request, subject); !status.ok()) return status;
   }
+  if (request.lease != nullptr && answer.permit != 0) [[unlikely]] {
+    const int64_t now_ns = subject.now.monotonic_ns;
+    core_.lease_names.Note(subject.resolved.subject_key, request.identity,
+                           now_ns + absl::ToInt64Nanoseconds(answer.grant.time), now_ns);
+  }
   if (!answer.violations.empty()) {
     NoteNames(request, subject.resolved, answer);
     if (answer.verdict == Verdict::kDenied && request.lease != nullptr) answer.grant = Grant{};

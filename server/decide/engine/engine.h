@@ -57,6 +57,7 @@
 #include "server/decide/engine/learnt_cost.h"
 #include "server/decide/engine/learnt_costs.h"
 #include "server/decide/engine/lease_pieces.h"
+#include "server/decide/engine/lease_view.h"
 #include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/policy.h"
 #include "server/decide/engine/policy_install.h"
@@ -191,6 +192,9 @@ class Engine {
   std::vector<FullBucket> ReadFullestBuckets(std::string_view target, std::string_view budget,
                                              size_t most, Now now) const {
     return EngineViews(core_).ReadFullestBuckets({target, budget, most}, now);
+  }
+  LeasesView ReadLeases(const LeaseQuery& query, Now now) const {
+    return EngineViews(core_).ReadLeases(query, now);
   }
   absl::StatusOr<AutoActivity> ReadAutoActivity(std::string_view target, std::string_view budget,
                                                 Now now) const {

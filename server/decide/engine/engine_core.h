@@ -38,6 +38,7 @@
 #include "server/decide/engine/decision.h"
 #include "server/decide/engine/engine_options.h"
 #include "server/decide/engine/learnt_controls.h"
+#include "server/decide/engine/lease_names.h"
 #include "server/decide/engine/ledger_book.h"
 #include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/permit_table.h"
@@ -97,6 +98,7 @@ struct EngineCore {
   RequestIndex requests;
   SafeRates safe_rates;
   BucketNames names;
+  LeaseNames lease_names;
   ReportedDebts reported_debts;
   LearntControls learnt_controls;
   const Tables tables;

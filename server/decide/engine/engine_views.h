@@ -1,4 +1,5 @@
-// What is shown of an engine: counts, budgets, the fullest buckets, and who holds permits.
+// What is shown of an engine: counts, budgets, the fullest buckets, and who holds permits and
+// leases.
 //
 // Reads whole tables: for status pages, metrics and controllers, not for the path of a Check.
 //
@@ -17,6 +18,7 @@
 #include "common/clock.h"
 #include "server/decide/engine/budget_view.h"
 #include "server/decide/engine/engine_core.h"
+#include "server/decide/engine/lease_view.h"
 #include "server/decide/engine/permit_holders.h"
 
 namespace headgate::engine {
@@ -63,6 +65,8 @@ class EngineViews {
   std::vector<BudgetView> ReadBudgets(Now now) const;
   // The buckets of split budgets that owe most, fullest first.
   std::vector<FullBucket> ReadFullestBuckets(const FullestQuery& query, Now now) const;
+  // Who holds leases, in one walk over the permits.
+  LeasesView ReadLeases(const LeaseQuery& query, Now now) const;
   // What the controller of an auto budget reads, many times a second. NotFound as FindAutoBudget.
   absl::StatusOr<AutoActivity> ReadAutoActivity(std::string_view target, std::string_view budget,
                                                 Now now) const;

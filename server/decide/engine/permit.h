@@ -54,8 +54,10 @@ struct PermitCharge {
   Ledger::Charged charged() const { return {tag, ended_at_ns, refunded_ns}; }
 };
 
-// What a permit's Report teaches: rules charged the Check to budgets of these units.
-inline constexpr uint8_t kTeachesCost = 1, kTeachesBusyTime = 2;
+// What a permit's Report teaches: rules charged the Check to budgets of these units; and whether it
+// tells of many pieces together, because the permit is a lease's.
+inline constexpr uint8_t kTeachesCost = 1, kTeachesBusyTime = 2, kTeachesPieces = 4;
+inline constexpr uint8_t kTeachesAll = kTeachesCost | kTeachesBusyTime | kTeachesPieces;
 constexpr uint8_t TeachesOf(BudgetUnit unit) {
   return unit == BudgetUnit::kCost ? kTeachesCost : kTeachesBusyTime;
 }
@@ -72,7 +74,7 @@ struct alignas(64) Permit {
   OwnedField<uint16_t> charges_used;
   OwnedField<bool> has_leaf_key;  // see KeepCharges
   OwnedField<bool> holds_concurrency;
-  OwnedField<uint8_t> teaches;        // kTeachesCost | kTeachesBusyTime
+  OwnedField<uint8_t> teaches;        // of kTeachesAll
   OwnedField<uint16_t> busy_charges;  // bit i: charge i is one of busy time
   std::array<PermitCharge, kMaxBudgetsPerCheck> charges;
 
@@ -85,6 +87,8 @@ struct alignas(64) Permit {
     if (keeps) charges[used].tag = leaf_key;
     has_leaf_key = keeps;
   }
+  bool IsLease() const { return (teaches & kTeachesPieces) != 0; }
+
   // 0: not known.
   uint64_t LeafKey() const { return has_leaf_key ? uint64_t{charges[charges_used].tag} : 0; }
 

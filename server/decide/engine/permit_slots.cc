@@ -28,8 +28,7 @@ void PermitSlots::RestorePermit(uint32_t slot, uint64_t generation, State state,
                                 int64_t expires_at_ns) {
   Head& head = heads_[slot];
   head.expires_at.store(expires_at_ns, std::memory_order_relaxed);
-  const uint64_t holds = bodies_[slot].holds_concurrency ? kHoldsConcurrency : 0;
-  head.word.store(With(generation << kStateBits | holds, state), std::memory_order_relaxed);
+  head.word.store(With(generation << kStateBits | FlagsOf(slot), state), std::memory_order_relaxed);
 }
 
 PermitSlots::Found PermitSlots::Take(PermitId id, uint32_t& slot, State& was) {

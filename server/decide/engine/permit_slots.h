@@ -12,9 +12,9 @@
 // present one. An expired permit keeps its charge and has given its concurrency back; a late Report
 // finds it for as long as its slot is not needed.
 //
-// A slot's word is one atomic number: its generation, whether its permit holds concurrency, and its
-// state. Every step in the picture is one exchange of it, or a store by who made it kBusy, to whom
-// the permit belongs meanwhile.
+// A slot's word is one atomic number: its generation, whether its permit holds concurrency and is a
+// lease's, and its state. Every step in the picture is one exchange of it, or a store by who made
+// it kBusy, to whom the permit belongs meanwhile.
 //
 // Thread-safe and lock-free, but for a permit that two threads end at once: the second waits for
 // the first.
@@ -46,6 +46,8 @@ class PermitSlots {
   enum class State : uint8_t { kFree, kBusy, kLive, kExpired };
   static State StateOf(uint64_t word) { return static_cast<State>(word & kStateMask); }
   static bool HoldsConcurrency(uint64_t word) { return (word & kHoldsConcurrency) != 0; }
+  // Of one that is kLive or kExpired.
+  static bool IsLease(uint64_t word) { return (word & kIsLease) != 0; }
   static uint64_t GenerationOf(uint64_t word) { return word >> kStateBits; }
   static PermitId IdOf(uint64_t generation, uint32_t slot) {
     return generation << kIndexBits | slot;
@@ -100,9 +102,8 @@ class PermitSlots {
     Head& head = heads_[slot];
     head.expires_at.store(expires_at_ns, std::memory_order_relaxed);
     const uint64_t generation = GenerationOf(head.word.load(std::memory_order_relaxed));
-    const uint64_t holds = bodies_[slot].holds_concurrency ? kHoldsConcurrency : 0;
     // release: whoever takes the permit sees its body.
-    head.word.store(With(generation << kStateBits | holds, State::kLive),
+    head.word.store(With(generation << kStateBits | FlagsOf(slot), State::kLive),
                     std::memory_order_release);
     return IdOf(generation, slot);
   }
@@ -154,20 +155,26 @@ class PermitSlots {
   void RestorePermit(uint32_t slot, uint64_t generation, State state, int64_t expires_at_ns);
 
  private:
-  static constexpr int kStateBits = 3;  // state, and whether concurrency is held
+  static constexpr int kStateBits = 4;  // state, whether concurrency is held, and whether a lease
   static constexpr uint64_t kStateMask = 3;
   static constexpr uint64_t kHoldsConcurrency = 4;
+  static constexpr uint64_t kIsLease = 8;
   static constexpr int kIndexBits = 24;
   static constexpr uint64_t kGenerationMask = (uint64_t{1} << 40) - 1;
 
   // Four to a cache line: what claims and sweeps read.
   struct Head {
-    std::atomic<uint64_t> word{0};  // generation << kStateBits | concurrency | state
+    std::atomic<uint64_t> word{0};  // generation << kStateBits | lease | concurrency | state
     std::atomic<int64_t> expires_at{0};
   };
 
   static uint64_t With(uint64_t word, State state) {
     return (word & ~kStateMask) | static_cast<uint64_t>(state);
+  }
+  // What the word says of a permit whose body is there.
+  uint64_t FlagsOf(uint32_t slot) const {
+    const Permit& permit = bodies_[slot];
+    return (permit.holds_concurrency ? kHoldsConcurrency : 0) | (permit.IsLease() ? kIsLease : 0);
   }
   void End(uint32_t slot, State state);
 

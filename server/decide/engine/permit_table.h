@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "absl/base/attributes.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "server/decide/engine/concurrency_table.h"
 #include "server/decide/engine/line_interface.h"
@@ -38,6 +39,7 @@
 namespace headgate::engine {
 
 class TimeShift;
+struct LeasePermit;
 struct SavedPermit;
 struct SavedState;
 
@@ -92,6 +94,10 @@ class PermitTable {
   bool IsLive(PermitId id, int64_t now_ns) const { return slots_.IsLive(id, now_ns); }
   std::optional<LivePermit> Look(PermitId id, int64_t now_ns) const;
 
+  // Each lease that is out, or that ended without being returned and is still known. It looks at
+  // every slot's word, and at the permits of leases alone; it waits for nobody.
+  void ForEachLease(absl::FunctionRef<void(const LeasePermit&)> visit) const;
+
   // See PermitExpiry.
   void Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns) {
     expiry_.Sweep(cell, now_ns, latest_ns);
@@ -128,6 +134,7 @@ class PermitTable {
   uint64_t recycled_early() const { return claims_.recycled_early(); }
 
  private:
+  std::optional<LeasePermit> LeaseIn(uint32_t slot) const;
   uint64_t SavedHolderOf(uint32_t slot, uint64_t word) const;
   void SaveOne(uint32_t slot, uint64_t before, SavedState& state) const;
   // Not one beyond this table that is past its time.

@@ -94,7 +94,7 @@ bool IsPermit(const SavedState& state, const SavedPermit& permit) {
   return permit.expires_at_ns - kMaxLeftNs <= state.saved_at.monotonic_ns &&
          permit.slot < state.generations.size() && permit.charges <= kMaxBudgetsPerCheck &&
          IsTime(permit.expires_at_ns, 2 * kMaxNs) &&
-         permit.policy_version <= state.policy_version && permit.teaches <= 3 &&
+         permit.policy_version <= state.policy_version && permit.teaches <= kTeachesAll &&
          IsTime(permit.issued_at_ns, 2 * kMaxNs) &&
          (permit.estimate == CostModel::kNone || IsCost(permit.estimate));
 }

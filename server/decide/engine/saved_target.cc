@@ -40,7 +40,7 @@ bool IsSound(const SavedTarget& saved, const SavedTargetPermit& permit) {
       return false;
     }
   }
-  return permit.teaches <= (kTeachesCost | kTeachesBusyTime);
+  return permit.teaches <= kTeachesAll;
 }
 
 }  // namespace

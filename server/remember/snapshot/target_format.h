@@ -3,10 +3,11 @@
 // Little-endian, with a version and a checksum, as format.h has it for the state of all. Decode
 // believes nothing: what it returns is sound, or it says what is wrong.
 //
-// Version 2 has at its end what the controller of the target's auto budgets learnt. Where that is
-// nothing, version 1 is written, and both are read. So a newer release reads an older one's, and an
-// older one a newer's only where no controller learnt anything: else it takes the target over as
-// one whose state is damaged.
+// Version 2 has at its end what the controller of the target's auto budgets learnt, version 3 after
+// it the safe rates of leases. The oldest is written that can say what there is, and all are read. So a newer release reads an older one's, and an
+// older one a newer's only where there is nothing that it does not know: else it takes the target over as
+// one whose state is damaged. It does so too where a lease is out: its permit teaches what an older
+// release knows nothing of.
 //
 // Pure functions.
 //

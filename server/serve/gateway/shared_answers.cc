@@ -12,10 +12,12 @@ namespace {
 constexpr size_t kMostAsked = 4096;  // bytes: what a page asks is short
 // What these answer hangs on the caller's rights and not on its name. Explain and ListCosts look at
 // the name as well, and a replay takes a core for a while and is not asked for every second.
-constexpr std::array<std::string_view, 10> kShared = {
-    "/v1/get_status",           "/v1/list_budgets",       "/v1/list_buckets",
-    "/v1/list_lines",           "/v1/list_rules",         "/v1/list_overrides",
-    "/v1/list_override_events", "/v1/query_throttle_log", "/v1/list_throttled_intervals",
+constexpr std::array<std::string_view, 11> kShared = {
+    "/v1/get_status",         "/v1/list_budgets",
+    "/v1/list_buckets",       "/v1/list_lines",
+    "/v1/list_leases",        "/v1/list_rules",
+    "/v1/list_overrides",     "/v1/list_override_events",
+    "/v1/query_throttle_log", "/v1/list_throttled_intervals",
     "/v1/list_denials"};
 
 }  // namespace

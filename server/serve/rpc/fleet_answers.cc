@@ -205,4 +205,19 @@ void Merge(FleetAnswers<v1::ListLinesResponse> answers, size_t most,
   Keep(most, WaitedLonger, *response.mutable_lines());
 }
 
+void Merge(FleetAnswers<v1::ListLeasesResponse> answers, size_t most,
+           v1::ListLeasesResponse& response) {
+  // Each tells of the targets alone that it decides for.
+  for (auto& one : answers.others) {
+    Append(*one.response.mutable_holders(), *response.mutable_holders());
+    response.set_holders_in_all(response.holders_in_all() + one.response.holders_in_all());
+    response.set_leases(response.leases() + one.response.leases());
+    response.set_overdue(response.overdue() + one.response.overdue());
+  }
+  Keep(
+      most,
+      [](const v1::LeaseHolder& a, const v1::LeaseHolder& b) { return a.amount() > b.amount(); },
+      *response.mutable_holders());
+}
+
 }  // namespace headgate::rpc

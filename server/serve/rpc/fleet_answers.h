@@ -111,5 +111,7 @@ void Merge(FleetAnswers<v1::ListBucketsResponse> answers, size_t most,
            v1::ListBucketsResponse& response);
 void Merge(FleetAnswers<v1::ListLinesResponse> answers, size_t most,
            v1::ListLinesResponse& response);
+void Merge(FleetAnswers<v1::ListLeasesResponse> answers, size_t most,
+           v1::ListLeasesResponse& response);
 
 }  // namespace headgate::rpc

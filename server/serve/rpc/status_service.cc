@@ -10,12 +10,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/identity.h"
 #include "server/decide/engine/target_text.h"
 #include "server/govern/config/shown_text.h"
 #include "server/serve/rpc/access_status.h"
 #include "server/serve/rpc/agent_proto.h"
 #include "server/serve/rpc/errors.h"
 #include "server/serve/rpc/fleet_answers.h"
+#include "server/serve/rpc/held_leases.h"
 #include "server/serve/rpc/line_proto.h"
 #include "server/serve/rpc/page_size.h"
 #include "server/serve/rpc/proto_time.h"
@@ -28,15 +30,17 @@ namespace {
 constexpr char kGetStatus[] = "/headgate.v1.StatusService/GetStatus";
 constexpr char kListBudgets[] = "/headgate.v1.StatusService/ListBudgets";
 constexpr char kListBuckets[] = "/headgate.v1.StatusService/ListBuckets";
+constexpr char kListLeases[] = "/headgate.v1.StatusService/ListLeases";
 constexpr char kListLines[] = "/headgate.v1.StatusService/ListLines";
 
 constexpr int kMaxOnPage = 1000;
 constexpr int kBudgetsOnPage = 100;
 constexpr int kBucketsOnPage = 20;
 constexpr int kLinesOnPage = 20;
+constexpr int kHoldersOnPage = 20;
 constexpr int kRulesOnPage = 100;
-constexpr int kMaxWaiters = 100;
-constexpr int kWaitersOfALine = 5;
+constexpr int kMaxOfOne = 100;  // waiters of a line, leases of a holder
+constexpr int kUsualOfOne = 5;
 constexpr size_t kWaitersOfStatus = 3;  // of GetStatus, for a first look
 
 // A token is the place of the next page's first item.
@@ -65,13 +69,14 @@ absl::Status Exists(const engine::Engine& engine, const std::string& target,
   return absl::OkStatus();
 }
 
-// `usual` where none is asked for. InvalidArgument: below 0 or above the most.
-absl::StatusOr<size_t> WaitersOf(int32_t asked) {
-  if (asked >= 0 && asked <= kMaxWaiters) {
-    return static_cast<size_t>(asked == 0 ? kWaitersOfALine : asked);
+// How many of one line's waiters, or of one holder's leases. InvalidArgument: below 0 or above the
+// most.
+absl::StatusOr<size_t> PartOf(const char* field, int32_t asked) {
+  if (asked >= 0 && asked <= kMaxOfOne) {
+    return static_cast<size_t>(asked == 0 ? kUsualOfOne : asked);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("waiters: must be 0 to ", kMaxWaiters, "; it is ", asked));
+      absl::StrCat(field, ": must be 0 to ", kMaxOfOne, "; it is ", asked));
 }
 
 void FillRule(const engine::RuleSpec& rule, v1::RuleStatus& to) {
@@ -110,6 +115,7 @@ StatusService::StatusService(std::string version, const Dependencies& on,
   AddForReaders(kListBudgets, &StatusService::ListBudgets);
   AddForReaders(kListBuckets, &StatusService::ListBuckets);
   AddForReaders(kListLines, &StatusService::ListLines);
+  AddForReaders(kListLeases, &StatusService::ListLeases);
   AddForReaders("/headgate.v1.StatusService/ListRules", &StatusService::ListRules);
   AddForReaders("/headgate.v1.StatusService/GetConfiguration", &StatusService::GetConfiguration);
 }
@@ -164,6 +170,7 @@ grpc::Status StatusService::GetStatus(const Asked& asked, const v1::GetStatusReq
   FillConnections(connections_(), *response.mutable_connections());
   if (asked.who.caller != nullptr) FillCaller(*asked.who.caller, *response.mutable_caller());
   FillLines(request.target(), now, response);
+  FillLeases(engine_, fleet_, now, *response.mutable_targets());
   auto others = AskOthers<v1::GetStatusResponse>(fleet_, asked.who, kGetStatus, request);
   if (others.has_value()) Merge(*std::move(others), response);
   // Warnings of targets that others decide for are shown as well.
@@ -243,7 +250,7 @@ grpc::Status StatusService::ListBuckets(const Asked& asked, const v1::ListBucket
 grpc::Status StatusService::ListLines(const Asked& asked, const v1::ListLinesRequest& request,
                                       v1::ListLinesResponse& response) {
   const auto size = PageSizeOf(request.page_size(), kLinesOnPage, kMaxOnPage);
-  const auto waiters = WaitersOf(request.waiters());
+  const auto waiters = PartOf("waiters", request.waiters());
   absl::Status status = size.ok() ? waiters.status() : size.status();
   if (status.ok()) status = Exists(engine_, request.target(), request.budget());
   if (!status.ok()) return ToGrpcStatus(status, {});
@@ -257,6 +264,35 @@ grpc::Status StatusService::ListLines(const Asked& asked, const v1::ListLinesReq
   response.set_lines_in_all(static_cast<int64_t>(view.in_all));
   response.set_waiting(static_cast<int64_t>(view.waiting));
   auto others = AskOthers<v1::ListLinesResponse>(fleet_, asked.who, kListLines, request);
+  if (others.has_value()) Merge(*std::move(others), *size, response);
+  return grpc::Status();
+}
+
+grpc::Status StatusService::ListLeases(const Asked& asked, const v1::ListLeasesRequest& request,
+                                       v1::ListLeasesResponse& response) {
+  const auto size = PageSizeOf(request.page_size(), kHoldersOnPage, kMaxOnPage);
+  const auto leases = PartOf("leases", request.leases());
+  absl::Status status = size.ok() ? leases.status() : size.status();
+  if (status.ok() && !request.identity().empty()) {
+    status = Identity::Parse(request.identity(), 0).status();
+  }
+  if (status.ok()) status = Exists(engine_, request.target(), "");
+  if (!status.ok()) return ToGrpcStatus(status, {});
+  const engine::LeasesView view = engine_.ReadLeases({.target = request.target(),
+                                                      .identity = request.identity(),
+                                                      .not_on = TargetsElsewhere(fleet_),
+                                                      .most_holders = *size,
+                                                      .most_leases = *leases},
+                                                     clock_.Read());
+  for (const engine::LeaseHolderView& holder : view.holders) {
+    FillHolder(holder, *response.add_holders());
+  }
+  response.set_holders_in_all(static_cast<int64_t>(view.holders_in_all));
+  for (const engine::LeasesOfTarget& target : view.targets) {
+    response.set_leases(response.leases() + target.sums.leases);
+    response.set_overdue(response.overdue() + target.sums.overdue);
+  }
+  auto others = AskOthers<v1::ListLeasesResponse>(fleet_, asked.who, kListLeases, request);
   if (others.has_value()) Merge(*std::move(others), *size, response);
   return grpc::Status();
 }

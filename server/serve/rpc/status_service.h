@@ -40,6 +40,8 @@ class StatusService final : public GuardedService {
   void FillLines(const std::string& target, Now now, v1::GetStatusResponse& response) const;
   grpc::Status ListLines(const Asked& asked, const v1::ListLinesRequest& request,
                          v1::ListLinesResponse& response);
+  grpc::Status ListLeases(const Asked& asked, const v1::ListLeasesRequest& request,
+                          v1::ListLeasesResponse& response);
   grpc::Status GetConfiguration(const Asked& asked, const v1::GetConfigurationRequest& request,
                                 v1::GetConfigurationResponse& response);
   grpc::Status ListRules(const Asked& asked, const v1::ListRulesRequest& request,

@@ -12,6 +12,7 @@
 #include "server/serve/rpc/decision_proto.h"
 #include "server/serve/rpc/errors.h"
 #include "server/serve/rpc/explain_hints.h"
+#include "server/serve/rpc/held_leases.h"
 #include "server/serve/rpc/lease_proto.h"
 #include "server/serve/rpc/line_proto.h"
 #include "server/serve/transport/error_status.h"
@@ -342,6 +343,7 @@ grpc::Status Throttler::Explain(const Dependencies& on, const v1::ExplainRequest
   FillExplanation(*explanation, request.check().identity(), response);
   if (explanation->answer.unmatched) SuggestIdentity(on.status, response, check.identity);
   FillPlaces(*explanation, on.lines, now, response);
+  FillLeasesHeld(on.engine, *explanation, now, response);
   FillFound(on.status.Targets(), check.target, response);
   FillHints(*explanation, check, on.recorder.LastChecksOf(explanation->answer.subject_key),
             response);

@@ -54,10 +54,32 @@ void AddBudgets(const engine::Engine& engine, Now now, Exposition& out) {
   }
 }
 
+void AddLeases(const engine::Engine& engine, const EngineFigures& of, Exposition& out) {
+  auto leases = out.Gauge("headgate_leases", "Leases on the target whose time is not over.");
+  auto holders = out.Gauge("headgate_lease_holders", "Identities that hold them.");
+  auto amount = out.Gauge("headgate_lease_amount",
+                          "What they were granted together, as their holders estimate it.");
+  auto overdue = out.Gauge("headgate_leases_overdue",
+                           "Leases that were not returned before their time was over, in the last "
+                           "ten minutes: they count as used.");
+  for (const engine::LeasesOfTarget& target :
+       engine.ReadLeases({.not_on = of.targets_elsewhere}, of.now).targets) {
+    const auto set = [&](auto& family, auto number) {
+      family.Set({{"target", target.target}}, number);
+    };
+    set(leases, target.sums.leases);
+    set(holders, target.sums.holders);
+    set(amount, target.sums.amount);
+    set(overdue, target.sums.overdue);
+  }
+}
+
 }  // namespace
 
-void AddEngine(const engine::Engine& engine, Now now, Exposition& out) {
+void AddEngine(const engine::Engine& engine, const EngineFigures& of, Exposition& out) {
+  const Now now = of.now;
   AddBudgets(engine, now, out);
+  AddLeases(engine, of, out);
   const engine::Engine::PermitStats permits = engine.ReadPermitStats(now);
   out.Gauge("headgate_permits_outstanding", "Permits that are neither reported nor expired.")
       .Set({}, permits.live);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -60,8 +61,13 @@ void AddHealth(absl::Span<const health::TargetSnapshot> targets, const engine::P
 void AddAgents(absl::Span<const agents::AgentView> agents, const engine::Policy& policy,
                Exposition& out);
 
-// Budgets, buckets and permits.
-void AddEngine(const engine::Engine& engine, Now now, Exposition& out);
+// Budgets, buckets, permits and leases.
+struct EngineFigures {
+  Now now;
+  // That other servers decide for: what this one knows of their leases is out of date.
+  std::vector<std::string> targets_elsewhere = {};
+};
+void AddEngine(const engine::Engine& engine, const EngineFigures& of, Exposition& out);
 
 // Checks that wait in the server, and how such waits have ended.
 void AddWaiting(const line::LineStats& lines, Exposition& out);

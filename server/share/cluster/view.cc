@@ -148,4 +148,13 @@ absl::Status MayHave(const ClusterView& view, std::string_view target, std::stri
   return absl::OkStatus();
 }
 
+std::vector<std::string> TargetsElsewhere(const ClusterView& view) {
+  std::vector<std::string> elsewhere;
+  for (const ViewedTarget& target : view.targets) {
+    const std::string& asked = AskedAbout(target);
+    if (!asked.empty() && asked != view.self) elsewhere.push_back(target.target);
+  }
+  return elsewhere;
+}
+
 }  // namespace headgate::cluster

@@ -94,6 +94,8 @@ absl::Status MayHave(const ClusterView& view, std::string_view target, std::stri
 inline const std::string& AskedAbout(const ViewedTarget& target) {
   return target.owner.empty() ? target.last_owner : target.owner;
 }
+// Those that another server decides for, as far as is known.
+std::vector<std::string> TargetsElsewhere(const ClusterView& view);
 
 // Where the view comes from, and what operators order goes to. Thread-safe.
 class Control {

@@ -112,7 +112,8 @@ TEST(Arguments, TakeTheIdentityByItsNameToo) {
            {"explain", "--identity", "a:b"},
            {"log", "--identity", "a:b"},
            {"pause", "--identity", "a:b", "--for", "1h", "--reason", "r"},
-           {"costs", "--identity", "a:b"}}) {
+           {"costs", "--identity", "a:b"},
+           {"leases", "--identity", "a:b"}}) {
     EXPECT_TRUE(std::holds_alternative<Arguments>(ParseArguments(words))) << words[0];
   }
 }
@@ -120,9 +121,9 @@ TEST(Arguments, TakeTheIdentityByItsNameToo) {
 // Of every command: examples that are taken, the options of all commands, and no line too wide.
 TEST(Help, HasExamplesThatWorkAndTheOptionsOfAllCommands) {
   for (const char* name :
-       {"check",   "report", "explain",  "run",     "status", "rules",     "top",   "log",
-        "replay",  "pause",  "throttle", "exempt",  "resume", "overrides", "costs", "forgive",
-        "members", "move",   "drain",    "undrain", "store",  "agent"}) {
+       {"check",   "report",  "explain", "run",      "status",  "rules",  "leases",    "top",
+        "log",     "replay",  "pause",   "throttle", "exempt",  "resume", "overrides", "costs",
+        "forgive", "members", "move",    "drain",    "undrain", "store",  "agent"}) {
     const std::string help = std::get<Ended>(ParseArguments({name, "--help"})).text;
     EXPECT_THAT(help, HasSubstr("Examples:\n  headgate ")) << name;
     EXPECT_THAT(help, HasSubstr("Options of all commands:")) << name;

@@ -90,10 +90,11 @@ TEST_F(TopCommand, SpeaksJsonAndCsv) {
   const auto& budgets = At(fields["budgets"], "budgets").list_value();
   EXPECT_EQ(At(budgets.values(0), "budget").string_value(), "rows");
   EXPECT_EQ(At(At(fields["buckets"], "buckets").list_value().values(0), "debt").number_value(), 50);
-  EXPECT_THAT(server_.Headgate({"top", "-o", "csv"}).out,
-              AllOf(StartsWith("kind,target,budget,bucket,"),
-                    HasSubstr("\r\nbudget,,rows,,ENFORCE,50,200,10,1,,,,COST,0,,,,,,,,,,\r\n"),
-                    HasSubstr("\r\nbucket,,by-job,job-7:etl,,50,,,,,0.5,5,COST,,,,,,,,,,,\r\n")));
+  EXPECT_THAT(
+      server_.Headgate({"top", "-o", "csv"}).out,
+      AllOf(StartsWith("kind,target,budget,bucket,"),
+            HasSubstr("\r\nbudget,,rows,,ENFORCE,50,200,10,1,,,,COST,0,,,,,,,,,,,,,,\r\n"),
+            HasSubstr("\r\nbucket,,by-job,job-7:etl,,50,,,,,0.5,5,COST,,,,,,,,,,,,,,,\r\n")));
 }
 
 TEST_F(TopCommand, RefreshesUntilAKeyEndsItAndGivesTheTerminalBack) {

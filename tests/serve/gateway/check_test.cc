@@ -219,7 +219,7 @@ TEST_F(GatewayTest, TellsWhatThereIsToCall) {
     ++methods;
     EXPECT_NE(caller_.Post(path, "nonsense")->status, 404) << path;
   }
-  EXPECT_EQ(methods, 26U);
+  EXPECT_EQ(methods, 27U);
   EXPECT_TRUE(paths.contains("/check/{app}/{store_type}/{store}"));
 }
 

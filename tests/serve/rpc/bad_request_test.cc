@@ -187,6 +187,8 @@ TEST_F(BadRequest, BytesThatAreNoMessageAreInvalidAndNotInternal) {
       {"/headgate.v1.StatusService/ListBuckets", cut, {}},
       {"/headgate.v1.StatusService/ListLines", text, {"target"}},
       {"/headgate.v1.StatusService/ListLines", cut, {}},
+      {"/headgate.v1.StatusService/ListLeases", text, {"target"}},
+      {"/headgate.v1.StatusService/ListLeases", cut, {}},
   };
   for (const auto& one : cases) {
     SCOPED_TRACE(one.method);

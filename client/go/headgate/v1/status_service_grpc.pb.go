@@ -25,6 +25,7 @@ const (
 	StatusService_ListBudgets_FullMethodName      = "/headgate.v1.StatusService/ListBudgets"
 	StatusService_ListBuckets_FullMethodName      = "/headgate.v1.StatusService/ListBuckets"
 	StatusService_ListLines_FullMethodName        = "/headgate.v1.StatusService/ListLines"
+	StatusService_ListLeases_FullMethodName       = "/headgate.v1.StatusService/ListLeases"
 	StatusService_ListRules_FullMethodName        = "/headgate.v1.StatusService/ListRules"
 	StatusService_GetConfiguration_FullMethodName = "/headgate.v1.StatusService/GetConfiguration"
 )
@@ -49,6 +50,9 @@ type StatusServiceClient interface {
 	// waited in for longest first. Errors: INVALID_ARGUMENT (page size, waiters), NOT_FOUND (target or
 	// budget).
 	ListLines(ctx context.Context, in *ListLinesRequest, opts ...grpc.CallOption) (*ListLinesResponse, error)
+	// ListLeases shows who holds leases, how much and until when: work that was charged in advance and is done without
+	// asking. Who holds most comes first. Errors: INVALID_ARGUMENT (page size, leases, identity), NOT_FOUND (target).
+	ListLeases(ctx context.Context, in *ListLeasesRequest, opts ...grpc.CallOption) (*ListLeasesResponse, error)
 	// ListRules shows the rules of the configuration in force, in its order. What operators set besides
 	// is in ListOverrides, and what a rule does to one job in Explain. Errors: INVALID_ARGUMENT (page), NOT_FOUND (target).
 	ListRules(ctx context.Context, in *ListRulesRequest, opts ...grpc.CallOption) (*ListRulesResponse, error)
@@ -105,6 +109,16 @@ func (c *statusServiceClient) ListLines(ctx context.Context, in *ListLinesReques
 	return out, nil
 }
 
+func (c *statusServiceClient) ListLeases(ctx context.Context, in *ListLeasesRequest, opts ...grpc.CallOption) (*ListLeasesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListLeasesResponse)
+	err := c.cc.Invoke(ctx, StatusService_ListLeases_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *statusServiceClient) ListRules(ctx context.Context, in *ListRulesRequest, opts ...grpc.CallOption) (*ListRulesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListRulesResponse)
@@ -145,6 +159,9 @@ type StatusServiceServer interface {
 	// waited in for longest first. Errors: INVALID_ARGUMENT (page size, waiters), NOT_FOUND (target or
 	// budget).
 	ListLines(context.Context, *ListLinesRequest) (*ListLinesResponse, error)
+	// ListLeases shows who holds leases, how much and until when: work that was charged in advance and is done without
+	// asking. Who holds most comes first. Errors: INVALID_ARGUMENT (page size, leases, identity), NOT_FOUND (target).
+	ListLeases(context.Context, *ListLeasesRequest) (*ListLeasesResponse, error)
 	// ListRules shows the rules of the configuration in force, in its order. What operators set besides
 	// is in ListOverrides, and what a rule does to one job in Explain. Errors: INVALID_ARGUMENT (page), NOT_FOUND (target).
 	ListRules(context.Context, *ListRulesRequest) (*ListRulesResponse, error)
@@ -172,6 +189,9 @@ func (UnimplementedStatusServiceServer) ListBuckets(context.Context, *ListBucket
 }
 func (UnimplementedStatusServiceServer) ListLines(context.Context, *ListLinesRequest) (*ListLinesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ListLines not implemented")
+}
+func (UnimplementedStatusServiceServer) ListLeases(context.Context, *ListLeasesRequest) (*ListLeasesResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ListLeases not implemented")
 }
 func (UnimplementedStatusServiceServer) ListRules(context.Context, *ListRulesRequest) (*ListRulesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ListRules not implemented")
@@ -272,6 +292,24 @@ func _StatusService_ListLines_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StatusService_ListLeases_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListLeasesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).ListLeases(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_ListLeases_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).ListLeases(ctx, req.(*ListLeasesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _StatusService_ListRules_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListRulesRequest)
 	if err := dec(in); err != nil {
@@ -330,6 +368,10 @@ var StatusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListLines",
 			Handler:    _StatusService_ListLines_Handler,
+		},
+		{
+			MethodName: "ListLeases",
+			Handler:    _StatusService_ListLeases_Handler,
 		},
 		{
 			MethodName: "ListRules",

@@ -429,7 +429,7 @@ class ExplainRequest(_message.Message):
     def __init__(self, check: _Optional[_Union[CheckRequest, _Mapping]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("decision", "reject_ratio", "rules", "buckets", "matched_rules", "to_be_allowed", "lines", "warnings", "last_checks")
+    __slots__ = ("decision", "reject_ratio", "rules", "buckets", "matched_rules", "to_be_allowed", "lines", "warnings", "last_checks", "leases")
     DECISION_FIELD_NUMBER: _ClassVar[int]
     REJECT_RATIO_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
@@ -439,6 +439,7 @@ class ExplainResponse(_message.Message):
     LINES_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     LAST_CHECKS_FIELD_NUMBER: _ClassVar[int]
+    LEASES_FIELD_NUMBER: _ClassVar[int]
     decision: Decision
     reject_ratio: float
     rules: _containers.RepeatedScalarFieldContainer[str]
@@ -448,7 +449,22 @@ class ExplainResponse(_message.Message):
     lines: _containers.RepeatedCompositeFieldContainer[LineState]
     warnings: _containers.RepeatedScalarFieldContainer[str]
     last_checks: _containers.RepeatedCompositeFieldContainer[LastCheck]
-    def __init__(self, decision: _Optional[_Union[Decision, _Mapping]] = ..., reject_ratio: _Optional[float] = ..., rules: _Optional[_Iterable[str]] = ..., buckets: _Optional[_Iterable[_Union[BucketState, _Mapping]]] = ..., matched_rules: _Optional[_Iterable[_Union[MatchedRule, _Mapping]]] = ..., to_be_allowed: _Optional[_Iterable[str]] = ..., lines: _Optional[_Iterable[_Union[LineState, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ..., last_checks: _Optional[_Iterable[_Union[LastCheck, _Mapping]]] = ...) -> None: ...
+    leases: LeasesHeld
+    def __init__(self, decision: _Optional[_Union[Decision, _Mapping]] = ..., reject_ratio: _Optional[float] = ..., rules: _Optional[_Iterable[str]] = ..., buckets: _Optional[_Iterable[_Union[BucketState, _Mapping]]] = ..., matched_rules: _Optional[_Iterable[_Union[MatchedRule, _Mapping]]] = ..., to_be_allowed: _Optional[_Iterable[str]] = ..., lines: _Optional[_Iterable[_Union[LineState, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ..., last_checks: _Optional[_Iterable[_Union[LastCheck, _Mapping]]] = ..., leases: _Optional[_Union[LeasesHeld, _Mapping]] = ...) -> None: ...
+
+class LeasesHeld(_message.Message):
+    __slots__ = ("leases", "amount", "ends_in", "overdue", "overdue_amount")
+    LEASES_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    ENDS_IN_FIELD_NUMBER: _ClassVar[int]
+    OVERDUE_FIELD_NUMBER: _ClassVar[int]
+    OVERDUE_AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    leases: int
+    amount: float
+    ends_in: _duration_pb2.Duration
+    overdue: int
+    overdue_amount: float
+    def __init__(self, leases: _Optional[int] = ..., amount: _Optional[float] = ..., ends_in: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., overdue: _Optional[int] = ..., overdue_amount: _Optional[float] = ...) -> None: ...
 
 class LastCheck(_message.Message):
     __slots__ = ("at", "verdict", "estimated_cost", "predicted_cost", "pattern", "tags")

@@ -10,6 +10,7 @@ export interface Methods {
   get_configuration: [Schemas["GetConfigurationRequest"], Schemas["GetConfigurationResponse"]];
   list_budgets: [Schemas["ListBudgetsRequest"], Schemas["ListBudgetsResponse"]];
   list_buckets: [Schemas["ListBucketsRequest"], Schemas["ListBucketsResponse"]];
+  list_leases: [Schemas["ListLeasesRequest"], Schemas["ListLeasesResponse"]];
   list_rules: [Schemas["ListRulesRequest"], Schemas["ListRulesResponse"]];
   list_overrides: [Schemas["ListOverridesRequest"], Schemas["ListOverridesResponse"]];
   list_override_events: [Schemas["ListOverrideEventsRequest"], Schemas["ListOverrideEventsResponse"]];

@@ -15,6 +15,7 @@ export const HELP: Readonly<Record<string, Help>> = {
   orders: help("overrides", "What operators have set here: who did it, why, until when, and a button that ends it."),
   "held-back": help("throttle-log", "Jobs of which half of the Checks were denied in the last 15 minutes, or that waited half of the time, and what held them back."),
   lines: help("waiting", "Checks that wait in the server for their turn, what they wait for, and who is next."),
+  leases: help("clients", "Work that was charged in advance, for a second or so, and is done without asking for each piece; what is not used is given back."),
   health: help("health", "What was measured, against soft, where work slows down, and hard, where the gate shuts."),
   servers: help("health", "The database servers that are measured, and how fresh the newest sample of each is."),
   members: help("cluster", "The Headgate servers that share the targets, and which of them decides for what."),

@@ -10,6 +10,7 @@ import { Budgets, Buckets } from "./budgets";
 import { Controllers } from "./controllers";
 import { StopEverything } from "./act/actions";
 import { HeldBack } from "./held/held_back";
+import { Leases } from "./leases";
 import { Lines } from "./lines";
 import { DecidedBy, Members } from "./members";
 import { useOverrides } from "./act/use_overrides";
@@ -51,6 +52,7 @@ export function Target({ name }: { name: string }) {
               </div>
               <div class="column">
                 <Lines waiting={data.waiting} of={target.name} />
+                <Leases leases={target.leases} target={target.name} />
                 <Budgets target={name} />
                 <Controllers controllers={target.controllers ?? []} />
                 <Yielding agent={target.agent} />

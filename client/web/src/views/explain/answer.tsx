@@ -25,6 +25,7 @@ export function Answer({ data }: { data: ResponseOf<"explain"> }) {
           {line.expected_turn === undefined ? "and nobody can know when its turn is" : `its turn in ${duration(line.expected_turn)}`}.
         </p>
       ))}
+      {data.leases && <Held leases={data.leases} />}
       <h3>Rules</h3>
       {data.matched_rules?.length ? (
         <ul class="rows">
@@ -42,6 +43,16 @@ export function Answer({ data }: { data: ResponseOf<"explain"> }) {
         ))}
       </ul>
     </>
+  );
+}
+
+function Held({ leases: { leases, amount, ends_in, overdue, overdue_amount } }: { leases: Schemas["LeasesHeld"] }) {
+  const late = numberOf(overdue);
+  return (
+    <p class="muted">
+      {numberOf(leases) > 0 && `It holds ${plural(numberOf(leases), "lease")} of ${number(amount)}, charged in advance; ${numberOf(leases) === 1 ? "it ends" : "the last ends"} in ${duration(ends_in)}. `}
+      {late > 0 && `${plural(late, "lease")} of ${number(overdue_amount)} ${late === 1 ? "was" : "were"} not returned in time and ${late === 1 ? "counts" : "count"} as used.`}
+    </p>
   );
 }
 

@@ -5,6 +5,7 @@ import { go, isPast, periodOf, usePlace } from "../../state/url";
 import { Link } from "../../ui/link";
 import { Name } from "../../ui/parts";
 import { Actions } from "../act/actions";
+import { LeasesOf } from "../leases";
 import type { Filter } from "../log_filter";
 import { LogOf } from "../log_of";
 import { Causes } from "./causes";
@@ -43,6 +44,7 @@ export function Who() {
       <LogOf />
       <div class="cards">
         <History filter={filter} step={step} toMs={toMs} everyMs={everyMs} />
+        {place.identity && <LeasesOf identity={place.identity} target={place.target} />}
         <Identities filter={filter} step={step} toMs={toMs} level={place.identity ? place.identity.split(":").length + 1 : 1} everyMs={everyMs} />
         <Causes filter={filter} everyMs={Math.max(everyMs, 2000)} />
         <Intervals filter={filter} now={now} everyMs={Math.max(everyMs, 2000)} />
