@@ -225,7 +225,8 @@ GrantedLease FromProto(const v1::Lease& lease) {
                        .reject_ratio = lease.reject_ratio(),
                        .one_at_a_time = lease.one_at_a_time(),
                        .safe_rate = lease.safe_rate(),
-                       .safe_time = FromProto(lease.safe_time())};
+                       .safe_time = FromProto(lease.safe_time()),
+                       .state = lease.state()};
   if (lease.has_largest_piece()) granted.largest_piece = lease.largest_piece();
   return granted;
 }
@@ -254,6 +255,19 @@ v1::CheckRequest ToProto(const CheckRequest& request) {
       *lease.mutable_returned() = ToProto(*request.lease->returned);
     }
   }
+  return proto;
+}
+
+v1::CheckRequest ToProto(const LeaseWatch& watch) {
+  v1::CheckRequest proto;
+  proto.set_identity(watch.identity);
+  proto.set_target(watch.target);
+  proto.set_pattern(watch.pattern);
+  proto.mutable_tags()->insert(watch.tags.begin(), watch.tags.end());
+  // A server that does not know what a watch is refuses that, and decides nothing.
+  proto.set_validate_only(true);
+  SetDuration(watch.max_wait, *proto.mutable_max_wait());
+  proto.mutable_lease()->mutable_watch()->set_state(watch.state);
   return proto;
 }
 

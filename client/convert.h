@@ -14,6 +14,7 @@
 namespace headgate::client::internal {
 
 v1::CheckRequest ToProto(const CheckRequest& request);
+v1::CheckRequest ToProto(const LeaseWatch& watch);
 v1::PermitReport ToProto(const PermitReport& report);
 
 // Internal for an answer without a verdict that this client understands.

@@ -171,6 +171,15 @@ absl::StatusOr<Answer> Core::AskForLease(const CheckRequest& request, absl::Dura
   return AskServer(*complete, complete->max_wait + options_.check_deadline, stop);
 }
 
+absl::StatusOr<uint64_t> Core::WatchLease(const LeaseWatch& watch, const std::stop_token& stop) {
+  absl::StatusOr<uint64_t> state =
+      transport_->WatchLease(watch, watch.max_wait + options_.check_deadline, stop);
+  if (state.ok() && *state == 0) {
+    return absl::UnimplementedError("the server does not know of what it grants leases by");
+  }
+  return state;
+}
+
 std::optional<Answer> Core::DecideAlone(double cost) {
   if (!fallback_.Decides()) return std::nullopt;
   return fallback_.Decide({.estimated_cost = cost}, time_.Now());

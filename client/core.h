@@ -50,6 +50,8 @@ class Core : public std::enable_shared_from_this<Core> {
   // A Check for a lease, which may wait for so long. What nobody answers is not decided here.
   absl::StatusOr<Answer> AskForLease(const CheckRequest& request, absl::Duration max_wait,
                                      const std::stop_token& stop);
+  // Waits for an order that takes leases back, once: see Transport::WatchLease.
+  absl::StatusOr<uint64_t> WatchLease(const LeaseWatch& watch, const std::stop_token& stop);
   // What OnUnreachable says of a piece of this cost; none: it says nothing.
   std::optional<Answer> DecideAlone(double cost);
   bool WaitsForServer() const {

@@ -2,8 +2,10 @@
 #include <headgate/transport.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -95,6 +97,18 @@ class FakeHeadgate::Server final {
     MutexLock lock(&mutex_);
     network_ = network;
   }
+  void TakeBackLeases() {
+    const std::lock_guard lock(state_mutex_);
+    ++state_;
+    state_changed_.notify_all();
+  }
+  // Until it is another than is known, or `stop` is requested.
+  absl::StatusOr<uint64_t> AwaitState(uint64_t known, const std::stop_token& stop) {
+    std::unique_lock lock(state_mutex_);
+    state_changed_.wait(lock, stop, [&] { return state_ != known; });
+    if (state_ == known) return absl::CancelledError("cancelled before there was an order");
+    return state_;
+  }
   std::vector<CheckRequest> checks() const ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     return checks_;
@@ -109,7 +123,16 @@ class FakeHeadgate::Server final {
   }
 
  private:
+  uint64_t state() {
+    const std::lock_guard lock(state_mutex_);
+    return state_;
+  }
   ReportResult Settle(const PermitReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // A std::mutex because a condition variable waits with it.
+  std::mutex state_mutex_;
+  std::condition_variable_any state_changed_;
+  uint64_t state_ = 1;  // guarded by state_mutex_
 
   mutable Mutex mutex_;
   Network network_ ABSL_GUARDED_BY(mutex_) = Network::kUp;
@@ -129,6 +152,7 @@ class FakeHeadgate::Server final {
 FakeHeadgate::Server::Decision FakeHeadgate::Server::Decide(const CheckRequest& request) {
   std::optional<absl::StatusOr<Answer>> scripted;
   Handler handler;
+  const uint64_t granted_in = state();  // whatever is ordered while it is decided
   {
     MutexLock lock(&mutex_);
     if (script_.empty()) {
@@ -149,6 +173,7 @@ FakeHeadgate::Server::Decision FakeHeadgate::Server::Decide(const CheckRequest& 
     answer->lease =
         GrantedLease{.amount = request.estimated_cost.value_or(0), .time = request.lease->time};
   }
+  if (answer->lease.has_value() && answer->lease->state == 0) answer->lease->state = granted_in;
   outstanding_.insert(*answer->permit_id);
   return decision;
 }
@@ -190,6 +215,12 @@ class FakeHeadgate::Line final : public Transport {
       absl::Span<const PermitReport> reports, absl::Duration, const std::stop_token&) override {
     if (absl::Status reached = server_->Reached(); !reached.ok()) return reached;
     return server_->Report(reports);
+  }
+  // In real time: an order comes when the test gives it.
+  absl::StatusOr<uint64_t> WatchLease(const LeaseWatch& watch, absl::Duration,
+                                      const std::stop_token& stop) override {
+    if (absl::Status reached = server_->Reached(); !reached.ok()) return reached;
+    return server_->AwaitState(watch.state, stop);
   }
 
  private:
@@ -259,6 +290,7 @@ void FakeHeadgate::SetUnsettled(std::vector<std::string> budgets) {
   server_->SetUnsettled(std::move(budgets));
 }
 
+void FakeHeadgate::TakeBackLeases() { server_->TakeBackLeases(); }
 void FakeHeadgate::SetNetwork(Network network) { server_->SetNetwork(network); }
 
 void FakeHeadgate::SetWaiting(Waiting waiting) { server_->SetWaiting(waiting); }

@@ -125,6 +125,25 @@ class GrpcTransport final : public Transport {
     return ReportAt(configured_, request, end - time_->Now(), stop);
   }
 
+  absl::StatusOr<uint64_t> WatchLease(const LeaseWatch& watch, absl::Duration timeout,
+                                      const std::stop_token& stop) override {
+    // Whoever decides knows of gates, and of what it decides, before others do.
+    const Server owner = owners_.ReadyFor(watch.target);
+    const Server& server = owner == nullptr ? configured_ : owner;
+    const auto connection = server->Take(internal::ServerConnections::Call::kWaitsInLine);
+    Call call(timeout, stop);
+    const v1::CheckRequest sent = internal::ToProto(watch);
+    v1::CheckResponse response;
+    const auto stub = connection->CurrentStub();
+    const grpc::Status status = internal::WaitForCall([&](auto done) {
+      stub->async()->Check(call.context(), &sent, &response, std::move(done));
+    });
+    if (status.ok()) return response.decision().lease().state();
+    absl::Status failed = internal::FromCall(status, stop);
+    if (owner != nullptr && !IsDecided(failed)) owners_.Forget(owner);
+    return failed;
+  }
+
  private:
   // Who is not to be reached from here is tried less and less often.
   static grpc::ChannelArguments OwnerArguments() {

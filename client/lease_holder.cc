@@ -254,6 +254,32 @@ void LeaseHolder::Return(Held lease) {
   returns_.push_back(std::move(report));
 }
 
+// None is kept for its safe rate: somebody has just said that it is not to be used.
+void LeaseHolder::RetireUnlike(uint64_t state) {
+  if (safe_.has_value() && safe_->state != state) ReturnSafe();
+  for (size_t left = held_.size(); left > 0; --left) {
+    if (held_.front().state == state) {
+      held_.push_back(std::move(held_.front()));
+      held_.pop_front();
+      continue;
+    }
+    wanted_ = wanted_ || held_.front().pieces > 0;
+    Held lease = std::move(held_.front());
+    held_.pop_front();
+    Return(std::move(lease));
+  }
+}
+
+void LeaseHolder::OnState(uint64_t state, int64_t now_ns) {
+  const bool is_first = state_ == 0;  // of which it is not known whether it has changed
+  state_ = state;
+  is_overtaken_ = asking_;
+  RetireUnlike(state);
+  if (is_first) return;
+  denial_.reset();
+  if (failures_ == 0) ask_not_before_ns_ = std::min(ask_not_before_ns_, now_ns);
+}
+
 void LeaseHolder::RetireOver(int64_t now_ns) {
   while (!held_.empty() && now_ns >= held_.front().ends_ns) RetireFront();
   if (safe_.has_value() && now_ns >= safe_->safe_until_ns) ReturnSafe();
@@ -327,6 +353,7 @@ std::optional<CheckRequest> LeaseHolder::NextAsk(int64_t now_ns) {
   if (now_ns < ask_not_before_ns_ && !is_smaller) return std::nullopt;
   if (!held_.empty() && held_.front().one_at_a_time) RetireFront();
   asking_ = true;
+  is_overtaken_ = false;
   asked_least_ = least;
   asked_piece_ = PieceNeeded();
   asked_most_ = MostWanted(least, now_ns);
@@ -405,6 +432,7 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
              .reject_ratio = granted.reject_ratio,
              .one_at_a_time = granted.one_at_a_time,
              .is_plain = !answer.lease.has_value(),
+             .state = granted.state,
              .admitted = {}};
   if (granted.amount > 0) lease.predicted = answer.predicted_cost / granted.amount;
   if (granted.safe_rate > 0 && answer.permit_id.has_value()) {
@@ -422,6 +450,10 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
   }
   lease.admitted.reason = answer.reason;
   held_.push_back(std::move(lease));
+  if (!is_overtaken_ || granted.state == state_) return;
+  // It may have been decided before the order, and then nobody would take it back.
+  RetireUnlike(state_);
+  wanted_ = true;
 }
 
 void LeaseHolder::OnError(const absl::Status& status, bool unreachable, int64_t now_ns) {

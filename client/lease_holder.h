@@ -23,6 +23,7 @@
 //   Admission admission = holder.Admit(cost, now_ns);
 //   if (auto ask = holder.NextAsk(now_ns)) ... send it, then holder.OnAnswer(answer, now_ns) ...
 //   for (const PermitReport& report : holder.TakeReturns()) ... send it ...
+//   holder.OnState(state, now_ns);  // an order that takes leases back
 
 #pragma once
 
@@ -72,6 +73,13 @@ class LeaseHolder {
   // What became of it.
   void OnAnswer(const Answer& answer, int64_t now_ns);
   void OnError(const absl::Status& status, bool unreachable, int64_t now_ns);
+  // An order: what was granted in any other state than this one is given back, and what is granted
+  // in another by an answer that is under way. What was denied may be had now.
+  void OnState(uint64_t state, int64_t now_ns);
+  // Whether nothing is held, and nothing is to be had: no order matters.
+  bool IsIdle() const {
+    return closed_ || (held_.empty() && !asking_ && !wanted_ && waiters_.empty());
+  }
   // When to look again whether something is to be asked or returned, if nothing happens before.
   int64_t NextLook(int64_t now_ns) const;
 
@@ -100,6 +108,7 @@ class LeaseHolder {
     double safe_rate = 0;                       // in a nanosecond
     int64_t safe_at_ns = 0, safe_until_ns = 0;  // what it has come to until then is in `safe_left`
     double safe_left = 0, safe_spent = 0;
+    uint64_t state = 0;   // in which it was granted
     PieceCount admitted;  // what its pieces are counted as
   };
   using Cause = std::tuple<Reason, std::optional<LimitKind>, std::string, std::string, std::string>;
@@ -134,6 +143,8 @@ class LeaseHolder {
   void Return(Held lease);
   // For how long an ask may stand in line.
   absl::Duration MostWait(int64_t now_ns) const;
+  // Those of another state.
+  void RetireUnlike(uint64_t state);
   bool WantsAnother(int64_t now_ns) const;
   double PieceNeeded() const;
   double LeastNeeded() const;
@@ -157,6 +168,8 @@ class LeaseHolder {
   double needed_ = 0;   // the largest piece that found no room since the last answer
   double piece_;        // the smallest amount to ask for
   bool asking_ = false;
+  uint64_t state_ = 0;         // of the newest order
+  bool is_overtaken_ = false;  // an order came since the ask was sent
   double asked_most_ = 0;
   double asked_least_ = 0;
   double asked_piece_ = 0;  // what was needed of that

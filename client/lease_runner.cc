@@ -26,6 +26,12 @@ LeaseRunner::LeaseRunner(std::shared_ptr<Core> core, const LeaseOptions& options
     : core_(std::move(core)),
       options_(options),
       holder_(options, core_->jitter()),
+      watcher_(core_,
+               {.identity = options.identity,
+                .target = options.target,
+                .pattern = options.pattern,
+                .tags = options.tags},
+               [this](uint64_t state) { OnState(state); }),
       thread_([this] { Run(); }) {}
 
 int64_t LeaseRunner::Now() const { return core_->options().time->NowNanos(); }
@@ -130,6 +136,7 @@ void LeaseRunner::Close() {
   stop_.request_stop();
   work_.notify_all();
   room_.notify_all();
+  watcher_.Stop();
   const std::lock_guard joining(joining_);
   if (!thread_.joinable()) return;
   thread_.join();
@@ -145,6 +152,14 @@ LeaseStats LeaseRunner::stats() const {
 
 void LeaseRunner::Return() {
   for (PermitReport& report : holder_.TakeReturns()) core_->reporter().Add(report);
+}
+
+void LeaseRunner::OnState(uint64_t state) {
+  const std::lock_guard lock(mutex_);
+  holder_.OnState(state, Now());
+  Return();
+  signalled_ = true;
+  work_.notify_one();
 }
 
 void LeaseRunner::Ask(Lock& lock, CheckRequest ask) {
@@ -181,6 +196,7 @@ void LeaseRunner::Run() {
     const int64_t now_ns = Now();
     std::optional<CheckRequest> ask = holder_.NextAsk(now_ns);
     Return();
+    watcher_.SetActive(!holder_.IsIdle());
     if (ask.has_value()) {
       Ask(lock, *std::move(ask));
       continue;

@@ -1,7 +1,9 @@
 // LeaseRunner: what makes a LeaseHolder one that many threads share: its lock, its thread, which
 // asks and returns, and those who wait.
 //
-// Thread-safe; owns one thread, which ends with Close.
+// A second thread waits for orders that take leases back (lease_watcher.h).
+//
+// Thread-safe; its threads end with Close.
 //
 //   auto runner = std::make_shared<LeaseRunner>(core, options);
 //   Admission admission = runner->Admit(1);
@@ -22,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/lease_holder.h"
+#include "client/lease_watcher.h"
 
 namespace headgate::client::internal {
 
@@ -52,6 +55,7 @@ class LeaseRunner {
   // Without the lock meanwhile.
   void Ask(Lock& lock, CheckRequest ask);
   void Return();
+  void OnState(uint64_t state);
 
   const std::shared_ptr<Core> core_;
   const LeaseOptions options_;
@@ -69,6 +73,7 @@ class LeaseRunner {
   bool closed_ = false;
   absl::Status unreachable_;  // why nobody was reached; OK: the newest call was answered
 
+  LeaseWatcher watcher_;
   std::thread thread_;  // last: it uses all the others
 };
 

@@ -11,6 +11,12 @@ constexpr char kRetryDelay[] = "headgate/retry-delay";
 
 }  // namespace
 
+absl::StatusOr<uint64_t> Transport::WatchLease(const LeaseWatch& /*watch*/,
+                                               absl::Duration /*timeout*/,
+                                               const std::stop_token& /*stop*/) {
+  return absl::UnimplementedError("this transport does not watch leases");
+}
+
 void SetRetryDelay(absl::Duration delay, absl::Status& status) {
   status.SetPayload(kRetryDelay, absl::Cord(absl::FormatDuration(delay)));
 }

@@ -11,17 +11,26 @@
 // as there is, share one budget for ten seconds: jain is Jain's index of what each was admitted,
 // and used is what all were admitted of what was due.
 //
+// revoke_ms is how long a pause takes to reach holders: from the moment that CreateOverride returns
+// until the last of eight, who hold leases of ten seconds and work all the time, admits nothing
+// more; 0: it had stopped before. It is the median of the pauses, and revoke_worst_ms the worst.
+//
 // The rest is simulated, with the real holders and engines: over_admitted is by how much a budget
 // admitted more than it may, at worst, in 10^6 steps in which everything goes wrong
 // (tests/sim/leases/world.h); safe_over is by how much twenty holders whose server is killed spend
 // more than they hold and the budget's rate, until their safe time is over.
 
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
 #include <headgate/client.h>
 #include <headgate/lease.h>
+#include <headgate/v1/override_service.grpc.pb.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -151,6 +160,83 @@ Shares ShareWithTwenty(const HeadgatedProcess& server) {
   return {.jain = sum * sum / (kHolders * squares), .used = sum / due};
 }
 
+// Pauses whoever is of the identity, for a minute; its number.
+int64_t Pause(v1::OverrideService::Stub& overrides, const std::string& identity) {
+  v1::CreateOverrideRequest request;
+  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+  request.mutable_selector()->set_identity(identity);
+  request.set_actor("bench");
+  request.set_reason("how soon it is heard");
+  request.mutable_expires_in()->set_seconds(60);
+  v1::CreateOverrideResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = overrides.CreateOverride(&context, request, &response);
+  if (!status.ok()) Fail(status.error_message());
+  return response.override().id();
+}
+
+void Resume(v1::OverrideService::Stub& overrides, int64_t pause) {
+  v1::DeleteOverrideRequest request;
+  request.set_id(pause);
+  request.set_actor("bench");
+  request.set_reason("it was heard");
+  v1::DeleteOverrideResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = overrides.DeleteOverride(&context, request, &response);
+  if (!status.ok()) Fail(status.error_message());
+}
+
+// Of each pause, in milliseconds.
+std::vector<double> Revocations(const HeadgatedProcess& server) {
+  constexpr size_t kHolders = 8;
+  constexpr int kPauses = 15;
+  const std::unique_ptr<Client> client = NewClient(server);
+  const auto overrides = v1::OverrideService::NewStub(
+      grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials()));
+  // When each admitted a piece last, and how often: in a line of the cache of its own.
+  struct alignas(64) Holder {
+    std::atomic<double> last = 0;
+    std::atomic<int64_t> admitted = 0;
+  };
+  std::array<Holder, kHolders> holders;
+  std::atomic<bool> done = false;
+  std::vector<std::thread> threads;
+  for (Holder& holder : holders) {
+    threads.emplace_back([&] {
+      const auto lease = Take(
+          client->NewLease({.identity = "job:plenty", .piece = 1e6, .time = absl::Seconds(10)}));
+      while (!done.load()) {
+        if (lease->Admit(1)) {
+          holder.last = Seconds();
+          ++holder.admitted;
+        }
+        usleep(200);
+      }
+    });
+  }
+  std::vector<double> took;
+  for (int i = 0; i < kPauses; ++i) {
+    // All hold a lease, and have for a while.
+    for (const Holder& holder : holders) {
+      const int64_t before = holder.admitted;
+      while (holder.admitted < before + 100) usleep(1000);
+    }
+    const int64_t pause = Pause(*overrides, "plenty");
+    const double returned = Seconds();
+    // Until nobody has admitted anything for a while.
+    double last = returned;
+    do {
+      usleep(300'000);
+      for (const Holder& holder : holders) last = std::max<double>(last, holder.last);
+    } while (Seconds() - last < 0.25);
+    took.push_back(1e3 * (last - returned));
+    Resume(*overrides, pause);
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  return took;
+}
+
 int Main(int argc, char** argv) {
   int rounds = 9;
   for (int i = 1; i < argc; ++i) {
@@ -172,15 +258,18 @@ int Main(int argc, char** argv) {
   }
   const double percent = ServerPercentAt100k(server, *lease);
   const Shares shares = ShareWithTwenty(server);
+  std::vector<double> revoked = Revocations(server);
+  const double worst = *std::max_element(revoked.begin(), revoked.end());
   lease->Close();
   leases::World world({.seed = 1});
   world.Run(1'000'000);
   if (!world.violation().empty()) Fail(world.violation());
   std::printf(
       "lease: admit_ns=%.1f admit_two_threads_ns=%.1f server_percent_at_100k=%.2f "
-      "over_admitted=%.1f jain=%.3f used=%.3f safe_over=%.1f\n",
+      "over_admitted=%.1f jain=%.3f used=%.3f revoke_ms=%.1f revoke_worst_ms=%.1f "
+      "safe_over=%.1f\n",
       Median(one), Median(two), percent, world.over_admitted(), shares.jain, shares.used,
-      leases::SpendAfterTheKill({.seed = 1}).over);
+      Median(std::move(revoked)), worst, leases::SpendAfterTheKill({.seed = 1}).over);
   return 0;
 }
 

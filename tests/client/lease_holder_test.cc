@@ -500,6 +500,24 @@ TEST_F(SafeRateTest, IsGivenBackWhenItIsClosed) {
   EXPECT_EQ(returned[0].lease_use->safe_spent, 2);
 }
 
+TEST_F(SafeRateTest, IsGivenBackWhenAnOrderTakesItsLeaseBack) {
+  HoldSafely();
+  LoseTheServer();
+  AdmitsIn(500);
+  holder().OnState(7, now_);
+  EXPECT_THAT(holder().TakeReturns(), SizeIs(1));
+  EXPECT_EQ(AdmitsIn(1000), 0);
+}
+
+TEST_F(SafeRateTest, IsNotKeptOfALeaseThatAnOrderTakesBack) {
+  HoldSafely();
+  EXPECT_TRUE(Admits());
+  now_ += 600 * kMs;
+  Asked();
+  holder().OnState(7, now_);
+  EXPECT_THAT(holder().TakeReturns(), SizeIs(1));
+}
+
 TEST_F(SafeRateTest, IsGivenBackWhenItsTimeIsOver) {
   HoldSafely();
   LoseTheServer();

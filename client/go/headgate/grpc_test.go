@@ -23,6 +23,8 @@ type server struct {
 	headgatev1.UnimplementedThrottlerServiceServer
 	address string
 	answer  func(context.Context, *headgatev1.CheckRequest) (*headgatev1.CheckResponse, error)
+	// Those who wait for orders about leases, which are not among the Checks.
+	watch func(context.Context, *headgatev1.CheckRequest) (*headgatev1.CheckResponse, error)
 
 	mu     sync.Mutex // guards what follows
 	checks []*headgatev1.CheckRequest
@@ -34,7 +36,7 @@ func newServer(t *testing.T, answer func(context.Context, *headgatev1.CheckReque
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{address: listener.Addr().String(), answer: answer}
+	s := &server{address: listener.Addr().String(), answer: answer, watch: knowsNoWatch}
 	serving := grpc.NewServer(grpc.MaxConcurrentStreams(128)) // as the real one
 	headgatev1.RegisterThrottlerServiceServer(serving, s)
 	ended := make(chan struct{})
@@ -46,7 +48,15 @@ func newServer(t *testing.T, answer func(context.Context, *headgatev1.CheckReque
 	return s
 }
 
+// As a server does that is older than they are.
+func knowsNoWatch(context.Context, *headgatev1.CheckRequest) (*headgatev1.CheckResponse, error) {
+	return nil, status.Error(codes.InvalidArgument, "max_wait: a Check with validate_only cannot wait")
+}
+
 func (s *server) Check(ctx context.Context, request *headgatev1.CheckRequest) (*headgatev1.CheckResponse, error) {
+	if request.GetLease().GetWatch() != nil {
+		return s.watch(ctx, request)
+	}
 	s.mu.Lock()
 	s.checks = append(s.checks, request)
 	s.mu.Unlock()

@@ -24,7 +24,7 @@ type LeaseOptions struct {
 	// at first.
 	Piece float64
 	// For how long what is granted is spent, from 100 ms to 10 s: so late a pause or a new rule is
-	// noticed. Zero: 1 s.
+	// noticed where the server cannot tell it at once. Zero: 1 s.
 	Time time.Duration
 }
 
@@ -46,7 +46,8 @@ type LeaseOptions struct {
 // What it guarantees:
 //
 //   - No more is spent than was granted, however many goroutines there are, and no piece begins when
-//     the time of its lease is over. So what an operator does reaches them within LeaseOptions.Time.
+//     the time of its lease is over. So what an operator does reaches them within LeaseOptions.Time,
+//     and mostly in milliseconds: a second goroutine waits for orders while anything is held.
 //   - The next lease is asked for in the background when half of one is used, or half of its time is
 //     over, and is sized by what was used lately. What is left goes back. Where nothing is used,
 //     nothing is asked for.
@@ -83,6 +84,7 @@ type Lease struct {
 	countsSince   time.Duration
 	returns       []PermitReport // that go with the next Check if one is due, else by themselves
 	asker
+	orders   leaseOrders
 	waiters  []*leaseWaiter
 	alarmAt  time.Duration // when stopAlarm's rings; never: there is none
 	stopRing func() bool

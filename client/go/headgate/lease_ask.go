@@ -190,6 +190,7 @@ func (l *Lease) run(ended chan struct{}) {
 			l.pause(now, p.wake)
 		default:
 			l.isRunning = false
+			l.watchIfNeeded()
 			return
 		}
 	}
@@ -217,7 +218,7 @@ func (l *Lease) ask(now time.Duration, p plan) {
 	defer cancel()
 	l.asked++
 	l.cancel, l.isInLine, l.answeredBy = cancel, check.request.MaxWait > 0, now+check.request.MaxWait
-	l.isWanted, l.wanted = false, 0
+	l.isWanted, l.wanted, l.orders.overtakes = false, 0, false
 	l.giveBack() // what did not find place in the Check
 	l.setQuick(now)
 	l.mu.Unlock()

@@ -42,7 +42,8 @@ func leaseGrantFromProto(proto *headgatev1.Lease) *LeaseGrant {
 		return nil
 	}
 	grant := &LeaseGrant{Amount: proto.GetAmount(), Time: proto.GetTime().AsDuration(),
-		LargestPiece: proto.GetLargestPiece(), RejectRatio: proto.GetRejectRatio(), OneAtATime: proto.GetOneAtATime()}
+		LargestPiece: proto.GetLargestPiece(), RejectRatio: proto.GetRejectRatio(), OneAtATime: proto.GetOneAtATime(),
+		State: proto.GetState()}
 	if returned := proto.GetReturned(); returned != nil {
 		reported := reportedFromProto(returned)
 		grant.Returned = &reported

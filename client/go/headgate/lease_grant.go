@@ -19,6 +19,7 @@ type grant struct {
 	rejectRatio  float64
 	oneAtATime   bool
 	begin, end   time.Duration
+	state        uint64     // in which it was granted: see leaseOrders
 	reason       Reason     // of its pieces,
 	cause        PieceCause // as the throttle log has them
 	// What is predicted of the cost of one unit, and of its busy time.
@@ -36,7 +37,7 @@ func newGrant(answer *Answer, asked float64, at time.Duration) *grant {
 		end: at + usualLeaseTime, plain: answer.Lease == nil, reason: answer.Reason, cause: causeOf(answer), costOfUnit: 1}
 	if lease := answer.Lease; lease != nil {
 		g.amount, g.end = lease.Amount, at+lease.Time
-		g.rejectRatio, g.oneAtATime = lease.RejectRatio, lease.OneAtATime
+		g.rejectRatio, g.oneAtATime, g.state = lease.RejectRatio, lease.OneAtATime, lease.State
 		if lease.LargestPiece > 0 {
 			g.largestPiece = lease.LargestPiece
 		}

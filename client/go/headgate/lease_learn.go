@@ -52,6 +52,7 @@ func (l *Lease) learnGrant(now time.Duration, check *leaseCheck, answer *Answer)
 	} else {
 		l.next = g
 	}
+	l.obeyOrders()
 	if !(g.amount > 0) || now >= g.end { // it has ended already, and was told once more
 		l.pauseUntil, l.pauseLeast = now+l.shortly(), 0
 	}

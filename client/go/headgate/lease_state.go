@@ -157,6 +157,7 @@ func (l *Lease) step(now time.Duration) {
 		l.endLateWaiters(now)
 		l.wakeAsker(now)
 	}
+	l.watchIfNeeded()
 	if !l.isAskDue(now) {
 		l.giveBack()
 	}
@@ -257,6 +258,7 @@ func (l *Lease) shut(ctx context.Context) {
 			<-ended
 		}
 	}
+	l.stopWatching()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.current != nil {

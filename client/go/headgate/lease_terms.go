@@ -29,6 +29,8 @@ type LeaseGrant struct {
 	// It holds one place of a budget with max_concurrency, so that one piece has to end before the
 	// next begins.
 	OneAtATime bool
+	// In which it was granted: see LeaseWatcher. Zero: not known.
+	State uint64
 	// What LeaseTerms.Returned did. Nil: nothing was returned.
 	Returned *Reported
 }

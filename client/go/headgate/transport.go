@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Transport is the two calls that a Client makes, by gRPC or by whatever else implements this.
+// Transport is the two calls that a Client makes, by gRPC or by whatever else implements this. One that
+// is a LeaseWatcher, too, hears of orders that take leases back.
 //
 // Implementations are safe for use by several goroutines, and never retry, wait or batch by
 // themselves: the Client does. An *Error, or an error of gRPC's, with the code Unavailable or

@@ -122,6 +122,7 @@ struct GrantedLease {
   bool one_at_a_time = false;
   double safe_rate = 0;  // what is reserved of LeaseTerms::safe_rate
   absl::Duration safe_time = {};
+  uint64_t state = 0;  // in which it was granted: see Transport::WatchLease; 0: not known
 };
 
 // One chunk of work.

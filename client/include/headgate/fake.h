@@ -81,6 +81,8 @@ class FakeHeadgate {
   // Whether calls arrive at all. Those that do not are UNAVAILABLE, and not remembered.
   enum class Network { kUp, kDown };
   void SetNetwork(Network network);
+  // An order reaches those who hold leases now: what was granted before is given back.
+  void TakeBackLeases();
   // Where a Check waits that may: in the line of this server, at first; or, as with a server that
   // knows no max_wait and answers each Check at once, in the client.
   enum class Waiting { kInServer, kInClient };

@@ -8,7 +8,8 @@
 //
 // Guarantees:
 // - No more is admitted than was granted, for any number of threads; no piece begins when the time
-//   of its lease is over. A pause or a shut gate therefore reaches a holder within that time.
+//   of its lease is over. A pause or a shut gate therefore reaches a holder within that time, and
+//   mostly in milliseconds: a second thread waits for orders while anything is held.
 // - Admit never blocks for longer than a lock, and makes no call.
 // - While Headgate is unreachable, what is held is spent until its time is over. Then pieces are
 //   admitted at the safe rate that the server has reserved for this holder, which all holders
@@ -56,7 +57,8 @@ struct LeaseOptions {
   // What one piece costs, as far as is known: the smallest amount that is asked for. 0: it is
   // learnt from the pieces.
   double piece = 0;
-  // For how long one lease is spent: 100 ms to 10 s. What an operator orders takes so long at most.
+  // For how long one lease is spent: 100 ms to 10 s. What an operator orders takes so long at most,
+  // where the server cannot tell it at once.
   absl::Duration time = absl::Seconds(1);
   // For how long to go on at a safe rate where Headgate cannot be reached: at most a minute. A
   // holder that dies is charged its safe rate for so long. 0: not at all.

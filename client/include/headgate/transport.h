@@ -1,4 +1,4 @@
-// Transport: the two calls that a Client makes, by gRPC or by whatever else implements this.
+// Transport: the calls that a Client makes, by gRPC or by whatever else implements this.
 //
 // Implementations are thread-safe, and never retry, wait or batch by themselves: the Client does.
 // UNAVAILABLE and DEADLINE_EXCEEDED mean that Headgate could not be reached; after them a call may
@@ -13,6 +13,9 @@
 #include <headgate/check.h>
 #include <headgate/tls.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -26,6 +29,16 @@
 
 namespace headgate::client {
 
+// Whose leases an order may take back.
+struct LeaseWatch {
+  std::string identity = {};
+  std::string target = {};
+  std::string pattern = {};
+  std::map<std::string, std::string> tags = {};
+  uint64_t state = 0;  // the newest that is known; 0: none
+  absl::Duration max_wait = {};
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -38,6 +51,12 @@ class Transport {
   virtual absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
       absl::Span<const PermitReport> reports, absl::Duration timeout,
       const std::stop_token& stop) = 0;
+
+  // Waits until an order takes leases back, max_wait at most, and returns the state of what decides
+  // about them: what was granted in another one (GrantedLease::state) is to be given back. At once
+  // where none is known. UNIMPLEMENTED, as here: this transport, or the server, does not know.
+  virtual absl::StatusOr<uint64_t> WatchLease(const LeaseWatch& watch, absl::Duration timeout,
+                                              const std::stop_token& stop);
 
   static constexpr size_t kMaxReports = 1000;
 };

@@ -32,6 +32,7 @@ from headgate._lease_types import (
     LeaseStats,
     LeaseTerms,
     LeaseUse,
+    LeaseWatch,
     LeaseWork,
     PieceCount,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "LeaseStats",
     "LeaseTerms",
     "LeaseUse",
+    "LeaseWatch",
     "LeaseWork",
     "LimitKind",
     "NotFoundError",

@@ -18,7 +18,8 @@ from headgate._core import Core
 from headgate._errors import Error
 from headgate._grpc_transport import AsyncGrpcTransport
 from headgate._lease_ask import plan
-from headgate._lease_types import LeaseWork
+from headgate._lease_orders import watch_of
+from headgate._lease_types import LeaseWatch, LeaseWork
 from headgate._options import ConnectionOptions, OnUnreachable
 from headgate._permit import Permit
 from headgate._reporter import AsyncReporter
@@ -167,6 +168,9 @@ class _Io:
 
     async def check(self, request: CheckRequest, timeout: float) -> Answer:
         return await self._transport.check(request, timeout)
+
+    async def watch_lease(self, watch: LeaseWatch, timeout: float) -> int:
+        return int(await watch_of(self._transport)(watch, timeout))
 
     async def report(self, reports: list[PermitReport], timeout: float) -> list[ReportResult | Error]:
         return await self._transport.report(reports, timeout)

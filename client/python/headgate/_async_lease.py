@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 from headgate import _forks
 from headgate._checked import check_cost, check_report, check_wait, refuse_to_copy
 from headgate._clock import LONGEST, Clock, MovedClock
-from headgate._core import Core, Io
+from headgate._core import Core
 from headgate._errors import Code, error
 from headgate._lease_ask import Asker, LeasePlan
+from headgate._lease_orders import Orders, WatchIo
 from headgate._lease_refusals import ADMITTED
 from headgate._lease_step import Ask, Failure, Step
 from headgate._lease_types import Admission, LeaseStats
@@ -31,7 +32,9 @@ class AsyncLease:
                 await copy(row)
     """
 
-    def __init__(self, plan: LeasePlan, core: Core, clock: Clock, reporter: AsyncReporter, io: Io) -> None:
+    def __init__(
+        self, plan: LeasePlan, core: Core, clock: Clock, reporter: AsyncReporter, io: WatchIo
+    ) -> None:
         """`AsyncClient.lease` makes them."""
         self._plan = plan
         self._core = core
@@ -41,6 +44,8 @@ class AsyncLease:
         self._io = io
         self._state = plan.state(core)
         self._asker = Asker(core, plan.request)
+        self._orders = Orders(core, plan.request)
+        self._following: asyncio.Task[None] | None = None  # orders, likewise
         self._loop: asyncio.AbstractEventLoop | None = None  # none has used it yet
         self._task: asyncio.Task[None] | None = None  # there is one while anything is held or wanted
         self._news = asyncio.Event()  # for it
@@ -114,6 +119,10 @@ class AsyncLease:
             return False
         for report in self._state.close():
             self._reporter.add(report)
+        following = self._following
+        self._follow_no_more()
+        if following is not None:
+            await asyncio.wait([following])
         task = self._task
         if task is not None:
             self._ring()
@@ -143,7 +152,7 @@ class AsyncLease:
         """What is held is the parent's."""
         self._state = self._plan.state(self._core)
         self._state.closed = "a lease of an AsyncClient does not work in a process that was forked since"
-        self._task = self._call = self._loop = None
+        self._task = self._call = self._loop = self._following = None
 
     # The task, which asks and gives back.
 
@@ -158,6 +167,9 @@ class AsyncLease:
         if self._task is None:
             self._loop = asyncio.get_running_loop()
             self._task = self._loop.create_task(self._run())
+            if not self._state.closed:
+                self._follow_no_more()
+                self._following = self._loop.create_task(self._follow())
 
     def _on_move(self) -> None:
         if self._task is not None and self._loop is not None and not self._loop.is_closed():
@@ -173,9 +185,23 @@ class AsyncLease:
                 await self._send(step.ask)
             elif step.is_idle:
                 self._task = None
+                self._follow_no_more()
                 return
             else:
                 await self._wait_for(step)
+
+    async def _follow(self) -> None:
+        while True:
+            state, pause = await self._orders.next(self._io)
+            if state is not None:
+                self._state.obey(state, self._now())
+                self._ring_if_news()
+            await asyncio.sleep(pause)
+
+    def _follow_no_more(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            self._following = None
 
     async def _send(self, ask: Ask) -> None:
         self._call = asyncio.create_task(self._asker.ask(self._io, ask))

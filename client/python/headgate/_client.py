@@ -18,7 +18,8 @@ from headgate._errors import Code, Error, error
 from headgate._grpc_transport import GrpcTransport
 from headgate._lease import Lease, OpenLeases
 from headgate._lease_ask import plan
-from headgate._lease_types import LeaseWork
+from headgate._lease_orders import watch_of
+from headgate._lease_types import LeaseWatch, LeaseWork
 from headgate._options import ConnectionOptions, OnUnreachable
 from headgate._permit import Permit
 from headgate._reporter import Reporter
@@ -161,8 +162,9 @@ class Client:
         """Many small pieces of work, admitted without asking for each: for who does thousands a second.
 
         `piece` is what one costs, in the job's own unit; absent: the largest that was seen lately.
-        `time` is for how many seconds a lease is spent, and so how late a pause may come: 0.1 to 10,
-        absent: 1. It asks for nothing before the first piece. InvalidArgumentError names what is wrong.
+        `time` is for how many seconds a lease is spent, and so how late a pause may come where the server
+        cannot tell it at once: 0.1 to 10, absent: 1. It asks for nothing before the first piece.
+        InvalidArgumentError names what is wrong.
         """
         lease = Lease(plan(self._core, **work), self._core, self._clock, self._reporter, self._io_of)
         return self._leases.add(lease)
@@ -254,6 +256,9 @@ class _Io:
 
     async def check(self, request: CheckRequest, timeout: float) -> Answer:
         return self._transport.check(request, timeout, self._cancellation)
+
+    async def watch_lease(self, watch: LeaseWatch, timeout: float) -> int:
+        return int(watch_of(self._transport)(watch, timeout, self._cancellation))
 
     async def report(self, reports: list[PermitReport], timeout: float) -> list[ReportResult | Error]:
         return self._transport.report(reports, timeout, self._cancellation)

@@ -11,7 +11,7 @@ from google.protobuf import any_pb2, duration_pb2
 
 from headgate import _wire
 from headgate._errors import Code, Error, error
-from headgate._lease_types import GrantedLease, LeaseTerms, LeaseUse, PieceCount
+from headgate._lease_types import GrantedLease, LeaseTerms, LeaseUse, LeaseWatch, PieceCount
 from headgate._types import (
     Answer,
     BudgetUnit,
@@ -68,6 +68,24 @@ def check_request(request: CheckRequest) -> v1.CheckRequest:
     if request.lease is not None:
         _set_terms(request.lease, proto.lease)
     return proto
+
+
+def lease_watch(watch: LeaseWatch) -> v1.CheckRequest:
+    """A server that does not know of watches refuses validate_only with max_wait, and decides nothing."""
+    proto = v1.CheckRequest(
+        identity=watch.identity,
+        target=watch.target,
+        pattern=watch.pattern,
+        tags=watch.tags,
+        validate_only=True,
+    )
+    _set(watch.max_wait, proto.max_wait)
+    proto.lease.watch.state = watch.state
+    return proto
+
+
+def state_of(response: v1.CheckResponse) -> int:
+    return int(response.decision.lease.state)
 
 
 def _set_terms(terms: LeaseTerms, proto: v1.LeaseTerms) -> None:
@@ -132,6 +150,7 @@ def _granted(decision: v1.Decision) -> GrantedLease | None:
         largest_piece=proto.largest_piece if proto.HasField("largest_piece") else None,
         reject_ratio=proto.reject_ratio,
         one_at_a_time=proto.one_at_a_time,
+        state=proto.state,
         unmatched=decision.reason == _REASON_UNMATCHED or decision.message.startswith(_UNMATCHED),
         returned=_result(proto.returned) if proto.HasField("returned") else None,
     )

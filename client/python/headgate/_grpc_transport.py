@@ -22,6 +22,7 @@ from headgate import _convert, _forks
 from headgate._clock import LONGEST, Cancellation, Clock
 from headgate._connections import Connections, Metadata, make_channel
 from headgate._errors import Code, Error, error
+from headgate._lease_types import LeaseWatch
 from headgate._options import ConnectionOptions
 from headgate._owners import KnownOwners, is_decided, left_for_the_other_way, once_more, owner_in
 from headgate._probe import Probes
@@ -114,6 +115,30 @@ class GrpcTransport:
         if owner or server is self._connections:
             self._owners.learn(request.target, owner)
         return _convert.answer(response)
+
+    def watch_lease(self, watch: LeaseWatch, timeout: float, cancellation: Cancellation | None) -> int:
+        while True:
+            try:
+                with self._call_in_progress():
+                    return self._watch_lease(watch, timeout, cancellation)
+            except _CutByForkError:
+                continue
+
+    def _watch_lease(self, watch: LeaseWatch, timeout: float, cancellation: Cancellation | None) -> int:
+        # Whoever decides knows of gates, and of what it decides, before others do.
+        owner = self._owners.ready_for(watch.target)
+        server = self._connections if owner is None else owner
+        proto = _convert.lease_watch(watch)
+        connection, metadata = server.take(True)
+        try:
+            response, _ = self._call_long(connection.check, proto, timeout, metadata, cancellation)
+        except Error as failure:
+            if owner is not None and not is_decided(failure):
+                self._owners.forget(owner)
+            raise
+        finally:
+            server.give_back(connection)
+        return _convert.state_of(response)
 
     def report(
         self, reports: list[PermitReport], timeout: float, cancellation: Cancellation | None
@@ -320,6 +345,23 @@ class AsyncGrpcTransport:
         if owner or server is self._connections:
             self._owners.learn(request.target, owner)
         return _convert.answer(response)
+
+    async def watch_lease(self, watch: LeaseWatch, timeout: float) -> int:
+        self._must_be_at_home()
+        owner = self._owners.ready_for(watch.target)
+        server = self._connections if owner is None else owner
+        connection, metadata = server.take(True)
+        try:
+            response, _ = await self._await(
+                connection.check, _convert.lease_watch(watch), timeout, metadata
+            )
+        except Error as failure:
+            if owner is not None and not is_decided(failure):
+                self._owners.forget(owner)
+            raise
+        finally:
+            server.give_back(connection)
+        return _convert.state_of(response)
 
     async def report(self, reports: list[PermitReport], timeout: float) -> list[ReportResult | Error]:
         self._must_be_at_home()

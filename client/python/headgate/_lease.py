@@ -15,6 +15,7 @@ from headgate._clock import LONGEST, Cancellation, Clock, MovedClock
 from headgate._core import Core, Io, run
 from headgate._errors import Code, error
 from headgate._lease_ask import Asker, LeasePlan
+from headgate._lease_orders import Orders, OrderThread
 from headgate._lease_refusals import ADMITTED
 from headgate._lease_step import Ask, Failure, Step, Waiter
 from headgate._lease_types import Admission, LeaseStats
@@ -29,7 +30,9 @@ class Lease:
 
     - `admit` never blocks for an answer; where there is room it calls neither the server nor the system.
     - No more is spent than was granted, by however many threads, and no piece begins after the lease's
-      time, 1 s unless `time` says otherwise. So a pause reaches every holder within it.
+      time, 1 s unless `time` says otherwise. So a pause reaches every holder within it, whatever happens.
+    - While anything is held a second thread waits for orders: by them a pause, or whatever else changes
+      what decides about this work, reaches the holder at once.
     - Whoever stops has given back what was left when the lease's time is over, and asks for nothing more.
     - Every piece is counted by the server as if it had been asked for.
     - While Headgate is unreachable what is held is spent; then on_unreachable decides each piece as it
@@ -71,6 +74,7 @@ class Lease:
         self._state = self._plan.state(self._core)
         self._asker = Asker(self._core, self._plan.request)
         self._thread: threading.Thread | None = None  # there is one while anything is held or wanted
+        self._orders = OrderThread(Orders(self._core, self._plan.request), self._io_of, self._obey)
         self._has_rung = False
         self._call = Cancellation()  # of the ask that is under way
         self._rest = Cancellation()  # of the time that passes until there is something to do
@@ -180,6 +184,7 @@ class Lease:
                 return False
             for report in self._state.close():
                 self._reporter.add(report)
+            self._orders.stop()
             if self._thread is not None:
                 self._ring_locked()
             return True
@@ -231,6 +236,8 @@ class Lease:
             self._reporter.start()
             self._thread = threading.Thread(target=self._run, name="headgate-lease", daemon=True)
             self._thread.start()
+            if not self._state.closed:
+                self._orders.start()
         else:
             self._wake.notify()
             self._rest.cancel()
@@ -246,6 +253,7 @@ class Lease:
                     self._send(step.ask)
                 elif step.is_idle:
                     self._thread = None
+                    self._orders.stop()
                     return
                 else:
                     self._wait_for(step)
@@ -263,6 +271,12 @@ class Lease:
             self._state.failed(said, self._now())
         else:
             self._state.answered(said, self._now())
+
+    def _obey(self, state: int, stop: Cancellation) -> None:
+        with self._lock:
+            if not stop.is_cancelled:
+                self._state.obey(state, self._now())
+                self._ring_if_news()
 
     def _wait_for(self, step: Step) -> None:
         left = step.until - self._now()

@@ -55,6 +55,7 @@ class Grant:
         "reject_ratio",
         "since",
         "spent",
+        "state",
         "till",
         "used_from",
     )
@@ -77,6 +78,7 @@ class Grant:
         self.reject_ratio = lease.reject_ratio
         self.one_at_a_time = lease.one_at_a_time
         self.permit_id = answer.permit_id
+        self.state = lease.state
         # Of one that is exempt, and charged to nothing, the whole is not predicted.
         known = answer.predicted_cost > 0 and lease.amount > 0 and answer.reason is not Reason.EXEMPT
         self.ratio = answer.predicted_cost / lease.amount if known else 1.0
@@ -130,6 +132,11 @@ class Grant:
         if not self.is_full:
             self.is_full = True
             self.till = min(now, self.ends)
+
+    def end(self, now: float) -> None:
+        """Its time is over by now, whatever it was to be."""
+        self.ends = min(self.ends, now)
+        self.easy_until = min(self.easy_until, now)
 
     def use(self, now: float) -> float:
         """What is used of it in a lease's time, by what was until now."""

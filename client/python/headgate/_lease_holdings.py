@@ -125,6 +125,21 @@ class Holdings:
         if self.current is not None and self.current.is_full and not self.under_way:
             self.retire_current()
 
+    def retire_unlike(self, state: int, now: float) -> bool:
+        """Those that were granted in another state. Whether anything was used of them."""
+        unlike = [each for each in (self.current, self.next) if each is not None and each.state != state]
+        if self.next is not None and self.next in unlike:
+            self.retired.append(self.next)
+            self.next = None
+        if self.current is not None and self.current in unlike:
+            # One with a piece under way keeps its place until that has ended.
+            if self.under_way:
+                self.current.end(now)
+            else:
+                self.retire_current()
+        self.news = self.news or bool(unlike)
+        return any(each.pieces > 0 for each in unlike)
+
     def retire_all(self) -> None:
         self.under_way = False
         self.retire_current()

@@ -52,6 +52,8 @@ class LeaseState:
         self._needed: float | None = None  # the largest piece that was refused for want of room
         self._round_trip = 0.0
         self._asks_least = False
+        self._order = 0  # the state that the newest order made
+        self._is_overtaken = False  # the ask, by that
         self._waiters: list[Waiter] = []
         self._refused = self._local = 0
         self.news = False
@@ -163,6 +165,9 @@ class LeaseState:
         self._returns.answered(ask, answer)
         if answer.allowed:
             self._hold(Grant(answer, ask.most, ask.sent + waited), ask, now)
+            if self._is_overtaken:
+                # It may have been decided before the order, and then nobody would take it back.
+                self._take_back(now)
         else:
             self._deny(answer, ask, now)
         self.serve_all(now)
@@ -175,6 +180,28 @@ class LeaseState:
             self._pause_until = now + failure.pause
         self._returns.failed(ask, failure)
         self.serve_all(now)
+
+    def obey(self, state: int, now: float) -> None:
+        """An order: what was granted in any other state goes back, also what an answer under way brings,
+        and what was denied may be had."""
+        if self.closed:
+            return
+        is_first = self._order == 0  # of which it is not known whether it has changed
+        self._order = state
+        self._is_overtaken = self._ask is not None
+        self._take_back(now)
+        if not is_first:
+            self._denial = None
+            if self._failure is None:
+                self._pause_until = -math.inf
+        self.news = True
+        self.serve_all(now)
+
+    def _take_back(self, now: float) -> None:
+        """Whoever used what goes back will want more."""
+        held = self._held
+        if held.retire_unlike(self._order, now) and held.current is None and self._needed is None:
+            self._needed = held.usual_piece() if self._options.piece is None else self._options.piece
 
     def serve_all(self, now: float) -> None:
         """The largest first: that is what was asked for at least."""
@@ -311,6 +338,7 @@ class LeaseState:
         returned = self._returns.with_an_ask(is_denied=self._denial is not None)
         terms = LeaseTerms(least, self._options.time, returned)
         self._needed = None
+        self._is_overtaken = False
         return Ask(least, most, max(waits, default=0.0), terms)
 
     # What came of an ask.

@@ -7,7 +7,7 @@ All times are seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypedDict
 
 from headgate._errors import Error
@@ -68,8 +68,21 @@ class GrantedLease:
     largest_piece: float | None = None  # None: there is no limit
     reject_ratio: float = 0.0
     one_at_a_time: bool = False
+    state: int = 0  # in which it was granted, as orders name it; 0: not known
     unmatched: bool = False  # no rule matches its identity, so nothing limits it
     returned: ReportResult | Error | None = None  # None: nothing was returned
+
+
+@dataclass(frozen=True)
+class LeaseWatch:
+    """Whose leases an order may take back."""
+
+    identity: str = ""
+    target: str = ""
+    pattern: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+    state: int = 0  # the newest that is known; 0: none
+    max_wait: float = 0.0
 
 
 @dataclass(frozen=True)

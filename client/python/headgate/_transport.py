@@ -3,6 +3,11 @@
 Implementations never retry, wait or batch by themselves: the client does. UNAVAILABLE and
 DEADLINE_EXCEEDED mean that Headgate could not be reached; after them a call may have been carried out
 or not. CANCELLED: the caller has cancelled it. Any other error is an answer of the server's.
+
+A transport that also has `watch_lease` hears of orders that take leases back:
+`watch_lease(watch: LeaseWatch, timeout, cancellation) -> int`, a coroutine without the cancellation in an
+AsyncTransport, returns another state than `watch.state`, or that one after `watch.max_wait`. Where there is
+none, leases end by their time alone.
 """
 
 from __future__ import annotations

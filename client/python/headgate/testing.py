@@ -26,11 +26,12 @@ close a lease before looking at what was returned.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import threading
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ from headgate._client import Client
 from headgate._clock import Cancellation
 from headgate._core import run
 from headgate._errors import Code, Error, error
-from headgate._lease_types import GrantedLease, LeaseTerms, PieceCount
+from headgate._lease_types import GrantedLease, LeaseWatch, PieceCount
 from headgate._options import OnUnreachable
 from headgate._settings import ClientOptions
 from headgate._types import (
@@ -140,6 +141,8 @@ class FakeHeadgate:
         self._checks: list[CheckRequest] = []
         self._reports: list[PermitReport] = []
         self._outstanding: set[int] = set()
+        self._state = 1  # of what decides about leases
+        self._wakes: set[Callable[[], object]] = set()  # of those who wait for another
 
     def client(self, *, on_unreachable: OnUnreachable, **options: Unpack[ClientOptions]) -> Client:
         """A client of this fake, on its time and with one seed unless the options have others."""
@@ -207,6 +210,31 @@ class FakeHeadgate:
         with self._lock:
             self._knows_leases = knows
 
+    def take_back_leases(self) -> None:
+        """An order that reaches those who hold leases: what was granted before goes back."""
+        with self._lock:
+            self._state += 1
+            wakes = list(self._wakes)
+        for wake in wakes:
+            wake()
+
+    def _state_now(self) -> int:
+        """0: it is from before there were leases."""
+        self._check_reached()
+        with self._lock:
+            return self._state if self._knows_leases else 0
+
+    @contextlib.contextmanager
+    def _woken(self, wake: Callable[[], object]) -> Iterator[None]:
+        """By each order meanwhile."""
+        with self._lock:
+            self._wakes.add(wake)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wakes.discard(wake)
+
     # What arrived, oldest first.
 
     @property
@@ -266,6 +294,7 @@ class FakeHeadgate:
             self._checks.append(request)
             may_wait = self._lets_wait
             knows_leases = self._knows_leases
+            state = self._state  # whatever is ordered while it is decided
         returned = None
         if knows_leases and request.lease is not None and request.lease.returned is not None:
             returned = self._settle_one(request.lease.returned)
@@ -287,7 +316,7 @@ class FakeHeadgate:
                 break
             answer, scripted = self._decide(request)
         if knows_leases and request.lease is not None:
-            answer = replace(answer, lease=_granted(request, request.lease, answer, returned))
+            answer = replace(answer, lease=_granted(request, answer, returned, state))
         return replace(answer, waited=waited) if waited > 0 else answer
 
     def _settle(self, reports: list[PermitReport]) -> list[ReportResult | Error]:
@@ -307,15 +336,15 @@ class FakeHeadgate:
 
 
 def _granted(
-    request: CheckRequest, terms: LeaseTerms, answer: Answer, returned: ReportResult | None
+    request: CheckRequest, answer: Answer, returned: ReportResult | None, state: int
 ) -> GrantedLease:
     """All that it asks for, unless the test's answer says otherwise."""
     lease = answer.lease
-    if not answer.allowed:
-        lease = GrantedLease()
-    elif lease is None:
-        lease = GrantedLease(amount=request.estimated_cost or 0.0, time=terms.time)
-    return replace(lease, returned=returned)
+    if not answer.allowed or request.lease is None:
+        return GrantedLease(returned=returned)
+    if lease is None:
+        lease = GrantedLease(amount=request.estimated_cost or 0.0, time=request.lease.time)
+    return replace(lease, returned=returned, state=lease.state or state)
 
 
 class _Line:
@@ -337,6 +366,22 @@ class _Line:
     ) -> list[ReportResult | Error]:
         return self._headgate._settle(reports)
 
+    def watch_lease(self, watch: LeaseWatch, timeout: float, cancellation: Cancellation | None) -> int:
+        """Waits in real time: an order comes when the test gives it."""
+        news = threading.Event()
+        forget = None if cancellation is None else cancellation.on_cancel(news.set)
+        try:
+            with self._headgate._woken(news.set):
+                while (state := self._headgate._state_now()) == watch.state:
+                    news.wait()
+                    news.clear()
+                    if cancellation is not None and cancellation.is_cancelled:
+                        raise error(Code.CANCELLED, "nobody waits for orders any more")
+                return state
+        finally:
+            if forget is not None:
+                forget()
+
     def close(self) -> None: ...
 
 
@@ -351,5 +396,19 @@ class _AsyncLine:
 
     async def report(self, reports: list[PermitReport], timeout: float) -> list[ReportResult | Error]:
         return self._headgate._settle(reports)
+
+    async def watch_lease(self, watch: LeaseWatch, timeout: float) -> int:
+        news = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(news.set)
+
+        with self._headgate._woken(wake):
+            while (state := self._headgate._state_now()) == watch.state:
+                await news.wait()
+                news.clear()
+            return state
 
     async def close(self) -> None: ...

@@ -34,12 +34,15 @@ struct Policy;
 
 // What makes a Check one for a lease: see lease_grant.h. The estimate is the most of it.
 struct LeaseTerms {
-  double least = 0;     // the smallest part of it that is of use: what one piece costs
-  absl::Duration life;  // for which it is spent
+  double least = 0;          // the smallest part of it that is of use: what one piece costs
+  absl::Duration life = {};  // for which it is spent
   // What its holder would like to go on with where it can reach nobody any more, in the unit of the
   // estimate a second, and for how long after the lease's end: see SafeRates. 0: it would not.
   double safe_rate = 0;
   absl::Duration safe_life = absl::ZeroDuration();
+  // Set: it is no Check, and charges nothing. Its caller holds leases, knows this state of what
+  // decides about them (subject_state.h), and waits for another.
+  std::optional<uint64_t> watched = {};
 };
 inline constexpr absl::Duration kShortestLease = absl::Milliseconds(100);
 inline constexpr absl::Duration kLongestLease = absl::Seconds(10);
@@ -56,6 +59,8 @@ struct CheckRequest {
   bool waits = false;   // in line if it is refused by what time cures; else it is told its turn
   uint64_t ticket = 0;  // of one that waits and is examined again; 0: it is new
   const LeaseTerms* lease = nullptr;  // null: all of the estimate is admitted or nothing
+
+  bool IsWatch() const { return lease != nullptr && lease->watched.has_value(); }
 };
 
 enum class Verdict : uint8_t { kAllowed, kDenied };
@@ -187,6 +192,7 @@ struct Grant {
   absl::Duration time;         // from when it was asked for; the permit ends with it
   double safe_rate = 0;        // what is reserved of LeaseTerms::safe_rate
   absl::Duration safe_time = absl::ZeroDuration();  // for which it is, after the end
+  uint64_t state = 0;  // that it was decided in (subject_state.h); 0: not known
 };
 
 // What Check says; `policy` is set whenever its status is ok.

@@ -4,6 +4,7 @@
 #include "server/decide/engine/lease_grant.h"
 #include "server/decide/engine/limits.h"
 #include "server/decide/engine/line_order.h"
+#include "server/decide/engine/subject_state.h"
 
 namespace headgate::engine {
 namespace {
@@ -57,6 +58,10 @@ inline absl::Status Checks::TryCheck(const CheckRequest& request, Subject& subje
     if (!valid.ok()) return valid;
   }
   if (request.lease != nullptr) [[unlikely]] {
+    if (request.IsWatch()) {
+      TellState(request, subject, answer);
+      return absl::OkStatus();
+    }
     if (absl::Status valid = ValidateLease(request); !valid.ok()) return valid;
   }
   if (!request.request_id.empty()) return CheckOnce(request, subject, answer);
@@ -84,6 +89,9 @@ absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, Check
   const PolicyRef& policy = subject.policy;
   double most = request.lease == nullptr ? estimate : *request.estimated_cost;
   for (;;) {
+    uint64_t state = 0;
+    if (request.lease != nullptr) [[unlikely]]
+      state = SubjectStateOf(*policy, subject.resolved, request, subject.now);
     Decision decision(policy, core_.tables, subject.resolved, subject.now, answer, estimate);
     decision.line = core_.LineIfAnybodyIsHere();
     if (decision.line != nullptr) [[unlikely]] {
@@ -93,8 +101,10 @@ absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, Check
     Outcome outcome = ExamineLimits(decision, dice);
     bool is_overtaken = false;
     if (outcome == Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
-      if (request.lease != nullptr) [[unlikely]]
+      if (request.lease != nullptr) [[unlikely]] {
         EnlargeGrant(decision, *request.lease, most);
+        answer.grant.state = state;
+      }
       outcome = Admit(decision);
       is_overtaken = most > estimate && answer.verdict == Verdict::kDenied;
       if (request.lease != nullptr && outcome == Outcome::kDecided && !is_overtaken &&
@@ -124,6 +134,16 @@ absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, Check
     if (request.waits) answer.flow = LineFlowOf(*policy, subject.resolved, request, subject.now);
   }
   return absl::OkStatus();
+}
+
+void Checks::TellState(const CheckRequest& request, const Subject& subject, CheckAnswer& answer) {
+  const Now& now = subject.now;
+  answer.Clear();
+  answer.policy = subject.policy;
+  answer.subject_key = subject.resolved.subject_key;
+  answer.grant.state = SubjectStateOf(*subject.policy, subject.resolved, request, now);
+  answer.retry_after = core_.rule_times.NextChange(*subject.policy, now.wall_ns) -
+                       absl::FromUnixNanos(now.wall_ns);
 }
 
 absl::Status Checks::Refresh(const CheckRequest& request, Subject& subject) const {

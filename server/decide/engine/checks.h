@@ -30,7 +30,9 @@ class Checks {
   // `answer` may be reused from call to call. A denial is an answer, not an error; after an error
   // the answer says denied. Errors: InvalidArgument names the field, NotFound an unknown target,
   // ResourceExhausted: the table of permits is full, try again (the answer then says that, for
-  // whoever counts); FailedPrecondition: more budgets than a Check may have.
+  // whoever counts); FailedPrecondition: more budgets than a Check may have. One that only watches
+  // (LeaseTerms::watched) is answered with the state as it is, in `grant`, and with when time alone
+  // may change it, in `retry_after`; it is denied for no reason, and charges nothing.
   absl::Status Check(const CheckRequest& request, Now now, CheckAnswer& answer);
 
   // As many Checks in order. Requests that share the views of the one before are resolved once.
@@ -62,6 +64,8 @@ class Checks {
   // With a request id: decides, or repeats the answer.
   absl::Status CheckOnce(const CheckRequest& request, Subject& subject, CheckAnswer& answer);
   absl::Status Decide(const CheckRequest& request, Subject& subject, CheckAnswer& answer);
+  // Only tells the state that a lease would be granted in.
+  void TellState(const CheckRequest& request, const Subject& subject, CheckAnswer& answer);
   // Decides the first of them, and those right behind it that can be charged together with it.
   // Returns how many are decided.
   size_t CheckRun(const Batch& batch, Subject& subject);

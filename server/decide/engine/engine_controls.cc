@@ -6,6 +6,20 @@
 #include "common/strings.h"
 
 namespace headgate::engine {
+namespace {
+
+// By less a controller that is as good as on time may differ.
+constexpr int64_t kOnTimeNs = 1'000'000;
+
+// Whether work that was let go until the change that had been announced is late for this one.
+bool IsEarly(const Health& before, const AutoRateSetting& setting, Now now) {
+  const int64_t announced_ns = before.next_sample_at_ns - kOnTimeNs;
+  if (before.gate_shut || announced_ns <= now.monotonic_ns) return false;
+  const int64_t next_ns = setting.next_change_at_ns;
+  return setting.shut || (next_ns != 0 && next_ns < announced_ns);
+}
+
+}  // namespace
 
 absl::Status EngineControls::SetHealth(std::string_view target, std::string_view profile,
                                        const Health& health, Now now) {
@@ -58,13 +72,16 @@ absl::Status EngineControls::SetAutoRate(std::string_view target, std::string_vi
   Ledger& ledger = *(*found)->ledger;
   const int64_t level_before_ns = ledger.start_level_ns();
   const int64_t permits_before = ledger.most_permits();
+  const bool is_early = IsEarly(before, setting, now);
+  if (is_early) ledger.NoteEarlyChange();
   ledger.AdviseChunk(setting.chunk_seconds);
   ledger.SetStartLevel(setting.start_level);
   ledger.LimitPermits(setting.most_permits);
   ledger.ShowRate(setting.shown_rate.value_or(setting.rate));
   ledger.DistrustReports(setting.distrusts_reports);
   if (before.speed != speed || before.gate_shut != setting.shut ||
-      ledger.start_level_ns() != level_before_ns || setting.most_permits != permits_before) {
+      ledger.start_level_ns() != level_before_ns || setting.most_permits != permits_before ||
+      is_early) {
     core_.TellChanged();
   }
   return absl::OkStatus();

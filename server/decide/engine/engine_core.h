@@ -45,6 +45,7 @@
 #include "server/decide/engine/policy.h"
 #include "server/decide/engine/reported_debts.h"
 #include "server/decide/engine/request_index.h"
+#include "server/decide/engine/rule_times.h"
 #include "server/decide/engine/safe_rates.h"
 
 namespace headgate::engine {
@@ -84,13 +85,14 @@ struct EngineCore {
   // What is charged though nobody asked for it: before anything is decided, settled or saved.
   void ChargeSafeRates(const Now& now) { safe_rates.ChargeIfDue(*this, now); }
   void TellPolicyChanged() const {
-    if (LineInterface* const here = LineIfAnybodyIsHere(); here != nullptr) here->PolicyChanged();
+    if (line != nullptr) line->PolicyChanged();
   }
   void TellChanged() const {
-    if (LineInterface* const here = LineIfAnybodyIsHere(); here != nullptr) here->Changed();
+    if (line != nullptr) line->Changed();
   }
 
   const EngineOptions options;
+  RuleTimes rule_times;
   CostModel costs;
   ConcurrencyTable concurrency;
   PermitTable permits;

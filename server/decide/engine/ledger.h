@@ -182,6 +182,11 @@ class Ledger {
   void DistrustReports(bool does) { distrusts_reports_.store(does, std::memory_order_relaxed); }
   bool distrusts_reports() const { return distrusts_reports_.load(std::memory_order_relaxed); }
 
+  // Of an auto budget: how often its controller paused it, or announced its next change, for an
+  // earlier instant than it had announced: what was let go until then is late. relaxed: likewise.
+  void NoteEarlyChange() { early_changes_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t early_changes() const { return early_changes_.load(std::memory_order_relaxed); }
+
   // Of a budget of busy time: the share of what is reported or predicted that it is charged, where
   // sessions wait for a processor that others have. relaxed: likewise.
   void ChargeShare(double share) { charged_share_.store(share, std::memory_order_relaxed); }
@@ -259,6 +264,7 @@ class Ledger {
   std::atomic<int64_t> most_permits_{std::numeric_limits<int64_t>::max()};
   std::atomic<double> shown_rate_{-1};
   std::atomic<bool> distrusts_reports_{false};
+  std::atomic<uint64_t> early_changes_{0};
   std::atomic<double> charged_share_{1};
   std::atomic<int64_t> reported_ns_{0};
   std::atomic<uint64_t> overruns_{0};

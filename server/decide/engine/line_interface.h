@@ -102,7 +102,8 @@ class LineInterface {
   virtual void Settled(uint64_t key, uint64_t leaf_key, int64_t delta_ns) = 0;
   // A permit was given back, or debt forgiven: there may be room now.
   virtual void RoomFreed(uint64_t key) = 0;
-  // Policy, health or an auto rate: what is known of each line may be wrong now.
+  // Policy, health or an auto rate: what is known of each line may be wrong now. Told whether
+  // anybody waits or not: there are those who hold leases, and wait for a change alone.
   virtual void Changed() = 0;
   // The same of rules, overrides and budgets: of each who waits another limit may refuse it now.
   virtual void PolicyChanged() { Changed(); }

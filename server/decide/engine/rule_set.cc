@@ -272,6 +272,21 @@ RuleSet::View RuleSet::ViewOf(uint32_t rule) const {
   return view;
 }
 
+absl::Time RuleSet::NextChange(absl::Time wall) const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const Rule& rule : rules_) {
+    if (rule.expires_wall_ns != kNever) {
+      const absl::Time expires = absl::FromUnixNanos(rule.expires_wall_ns);
+      if (expires <= wall) continue;
+      next = std::min(next, expires);
+    }
+    if (rule.conditions == kNone) continue;
+    const auto& schedule = conditions_[rule.conditions].schedule;
+    if (schedule != nullptr) next = std::min(next, schedule->schedule().NextChange(wall));
+  }
+  return next;
+}
+
 absl::Time RuleSet::AppliesUntil(uint32_t rule, absl::Time wall) const {
   const Rule& compiled = rules_[place_[rule]];
   absl::Time until = compiled.expires_wall_ns == kNever

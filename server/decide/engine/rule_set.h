@@ -144,6 +144,10 @@ class RuleSet {
     return IsLifted(rules_[place_[rule]], resume);
   }
 
+  // After `wall`, when a rule may begin or stop to apply for no other reason than the time; the
+  // infinite future: never. It looks at all rules.
+  absl::Time NextChange(absl::Time wall) const;
+
   // When a rule that applies at `wall` may stop applying: its expiry or the end of its window.
   absl::Time AppliesUntil(uint32_t rule, absl::Time wall) const;
 

@@ -97,6 +97,7 @@ struct LineStats {
   double max_waiting_share = 0;
   size_t places = 0;  // kept for those who poll
   size_t max_waiting = 0;
+  size_t watches = 0;  // who holds leases, and waits for an order that takes them back
   uint64_t entered = 0;
   uint64_t refused_full = 0;
   uint64_t refused_caller_full = 0;

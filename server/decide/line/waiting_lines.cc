@@ -46,7 +46,14 @@ WaitingLines::WaitingLines(const LineOptions& options, Examine examine)
 
 WaitingLines::~WaitingLines() = default;
 
+Entered WaitingLines::EnterWatch(const CheckRequest& request, Wait wait, uint64_t* ticket) {
+  const Entered entered = lease_watches_.Enter(request, std::move(wait), ticket);
+  WakeIf(entered == Entered::kWaits);
+  return entered;
+}
+
 Entered WaitingLines::Enter(const Refused& refused, Wait wait, uint64_t* ticket) {
+  if (refused.request.IsWatch()) return EnterWatch(refused.request, std::move(wait), ticket);
   const Violation* const binding = BindingViolation(refused.denial);
   if (binding == nullptr) return Entered::kNotCurable;
   auto waiting = std::make_unique<WaitingCheck>(refused.request);
@@ -95,6 +102,7 @@ void WaitingLines::RefuseUnparked(size_t most, CheckAnswer& denial) {
 }
 
 bool WaitingLines::Leave(uint64_t ticket, Now now) {
+  if (ticket > LeaseWatches::kTicket) return lease_watches_.Leave(ticket);
   Departure departure;
   bool wake = false;
   {
@@ -124,10 +132,14 @@ int64_t WaitingLines::Advance(Now now) {
   for (int i = 0; i < kTasksAtOnce && Step(now); ++i) {
   }
   answer_.Clear();
+  const int64_t watches_ns = lease_watches_.Advance(
+      now, [&](const CheckRequest& request, CheckAnswer& answer) {
+        return examine_(request, now, answer);
+      });
   MutexLock lock(&mutex_);
   advancing_ = false;
   told_ns_ = std::max(state_.tasks.NextInstant(), now.monotonic_ns);
-  return told_ns_;
+  return std::min(told_ns_, watches_ns);
 }
 
 bool WaitingLines::Step(const Now& now) {
@@ -162,16 +174,17 @@ void WaitingLines::Answer(const Departure& departure, const Now& now) {
 }
 
 void WaitingLines::AskAgain() {
-  bool wake = false;
+  bool wake = lease_watches_.AskAgain();
   {
     MutexLock lock(&mutex_);
     state_.tasks.AskAllWaiters();
-    wake = TakeWake();
+    wake |= TakeWake();
   }
   WakeIf(wake);
 }
 
 void WaitingLines::Close(const absl::Status& status, Now now) {
+  lease_watches_.Close(status, now);
   std::vector<Departure> all;
   {
     MutexLock lock(&mutex_);
@@ -208,6 +221,7 @@ LineStats WaitingLines::ReadStats(Now now) const {
   LineStats stats = line::ReadStats(state_, now.monotonic_ns);
   stats.max_waiting = options_.max_waiting;
   stats.max_waiting_share = options_.max_waiting_share;
+  stats.watches = lease_watches_.size();
   return stats;
 }
 
@@ -297,13 +311,14 @@ void WaitingLines::Changed() { Change(false); }
 void WaitingLines::PolicyChanged() { Change(true); }
 
 void WaitingLines::Change(bool examines_all) {
-  bool wake = false;
+  bool wake = lease_watches_.Changed();
   {
     MutexLock lock(&mutex_);
-    if (state_.lines.size() == 0) return;
-    state_.tasks.ChangeAll();
-    if (examines_all) state_.tasks.ExamineAll();
-    wake = TakeWake();
+    if (state_.lines.size() > 0) {
+      state_.tasks.ChangeAll();
+      if (examines_all) state_.tasks.ExamineAll();
+      wake |= TakeWake();
+    }
   }
   WakeIf(wake);
 }

@@ -21,6 +21,9 @@
 // - Memory is bounded by the options: below 500 bytes for a Check with a short identity.
 // - A look at a head that changes nothing sets a later instant: no work is done twice at one time.
 //
+// Those who hold leases, and wait for an order that takes them back, are no part of any line: they
+// are with LeaseWatches, which this class tells of what it is told.
+//
 // This class is the door: it locks, wakes and answers. What it guards is in parts, each for one
 // question; line_state.h lists them.
 //
@@ -51,6 +54,7 @@
 #include "common/mutex.h"
 #include "server/decide/engine/answer.h"
 #include "server/decide/engine/line_interface.h"
+#include "server/decide/line/lease_watches.h"
 #include "server/decide/line/line_options.h"
 #include "server/decide/line/line_state.h"
 #include "server/decide/line/line_view.h"
@@ -83,7 +87,8 @@ class WaitingLines final : public engine::LineInterface {
     const engine::CheckAnswer& denial;
     Now now;
   };
-  // Copies the request, and keeps the waiter, if it waits.
+  // Copies the request, and keeps the waiter, if it waits. One that watches
+  // (engine::CheckRequest::IsWatch) is refused by nothing, and enters no line.
   Entered Enter(const Refused& refused, Wait wait, uint64_t* ticket) ABSL_LOCKS_EXCLUDED(mutex_);
   // Says in the denial why it does not wait, where that is for want of room.
   void ExplainRefusal(Entered entered, engine::CheckAnswer& denial) const
@@ -106,7 +111,7 @@ class WaitingLines final : public engine::LineInterface {
   // Whether anybody waits who asked for this target, the only one where a Check names none.
   bool AnybodyWaitsFor(std::string_view target) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Of memory, for all who wait.
-  int64_t held_bytes() const { return held_.bytes(); }
+  int64_t held_bytes() const { return held_.bytes() + lease_watches_.held_bytes(); }
   LineStats ReadStats(Now now) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Each with those who are next among its earliest arrivals.
   LinesView ReadLines(const LineQuery& query, Now now) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -139,6 +144,7 @@ class WaitingLines final : public engine::LineInterface {
   // Whether the wake function has to be called, after the mutex is released.
   bool TakeWake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeIf(bool wake) const ABSL_LOCKS_EXCLUDED(wake_mutex_);
+  Entered EnterWatch(const engine::CheckRequest& request, Wait wait, uint64_t* ticket);
 
   const LineOptions options_;
   const Examine examine_;
@@ -147,6 +153,7 @@ class WaitingLines final : public engine::LineInterface {
   engine::CheckAnswer answer_;  // of the thread that is in Advance
 
   HeldBytes held_;
+  LeaseWatches lease_watches_;
 
   mutable Mutex mutex_;
   LineState state_ ABSL_GUARDED_BY(mutex_);

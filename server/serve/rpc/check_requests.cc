@@ -45,7 +45,7 @@ absl::StatusOr<absl::Duration> MaxWaitOf(const v1::CheckRequest& check) {
                                                    "; at most ",
                                                    absl::FormatDuration(kLongestMaxWait)));
   }
-  if (span > absl::ZeroDuration() && check.validate_only()) {
+  if (span > absl::ZeroDuration() && check.validate_only() && !IsWatch(check)) {
     return absl::InvalidArgumentError(
         "max_wait: a Check with validate_only is answered at once, and cannot wait");
   }

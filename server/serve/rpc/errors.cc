@@ -57,9 +57,11 @@ std::string ReasonOf(absl::StatusCode code, const Fault& fault) {
     case absl::StatusCode::kNotFound:
       return absl::StrCat("UNKNOWN_", absl::AsciiStrToUpper(fault.field));
     case absl::StatusCode::kResourceExhausted:
-      return "TOO_MANY_PERMITS";
+      return fault.field.empty() ? "TOO_MANY_PERMITS" : "TOO_MANY_WATCHES";
     case absl::StatusCode::kFailedPrecondition:
       return "POLICY";
+    case absl::StatusCode::kUnavailable:
+      return "UNAVAILABLE";
     default:
       return "INTERNAL";
   }

@@ -35,10 +35,13 @@ absl::Status ValidateCount(const v1::PieceCount& count, int place) {
 }  // namespace
 
 engine::LeaseTerms ToLeaseTerms(const v1::LeaseTerms& from) {
-  return {.least = from.least(),
-          .life = from.has_time() ? DurationOf(from.time()) : kUsualLease,
-          .safe_rate = from.safe_rate(),
-          .safe_life = from.has_safe_time() ? DurationOf(from.safe_time()) : absl::ZeroDuration()};
+  engine::LeaseTerms terms{
+      .least = from.least(),
+      .life = from.has_time() ? DurationOf(from.time()) : kUsualLease,
+      .safe_rate = from.safe_rate(),
+      .safe_life = from.has_safe_time() ? DurationOf(from.safe_time()) : absl::ZeroDuration()};
+  if (from.has_watch()) terms.watched = from.watch().state();
+  return terms;
 }
 
 void FillLease(const engine::CheckAnswer& from, v1::Lease& to) {
@@ -64,6 +67,7 @@ void FillLease(const engine::CheckAnswer& from, v1::Lease& to) {
   } else {
     to.clear_safe_time();
   }
+  to.set_state(is_granted ? grant.state : 0);
 }
 
 engine::ActualCost::Spent ToSpent(const v1::LeaseUse& from) {

@@ -24,6 +24,9 @@ inline constexpr absl::Duration kUsualLease = absl::Seconds(1);
 
 engine::LeaseTerms ToLeaseTerms(const v1::LeaseTerms& from);
 
+// Whether it decides nothing, and waits for an order that takes leases back.
+inline bool IsWatch(const v1::CheckRequest& check) { return check.lease().has_watch(); }
+
 // Of a Check that asks for a lease. What stands in `to` is overwritten, but for what was returned.
 void FillLease(const engine::CheckAnswer& from, v1::Lease& to);
 

@@ -61,12 +61,12 @@ class ParkedOnDemand final : public CallToWait {
   }
   absl::Duration TimeLeft() const override { return time_left_; }
 
-  // The handler is done, and has said `response` of what does not wait.
-  void End(const Response& response) {
+  // The handler is done, and has said `response` of what does not wait, or that the call fails.
+  void End(const grpc::Status& status, const Response& response) {
     if (call_ == nullptr) [[likely]]
       return;
-    Keep(*call_, response);
-    call_->AllHaveEntered();
+    if (status.ok()) Keep(*call_, response);
+    call_->AllHaveEntered(status);
   }
 
  private:
@@ -103,7 +103,7 @@ grpc::Status ServingThread::CheckHere(const access::Evidence& call, const v1::Ch
     return status;
   ParkedOnDemand<WaitingSingleCheck, v1::CheckResponse> waiting(waiting_, parking);
   status = throttler_.Check(check, asker, *response.mutable_decision(), waiting);
-  waiting.End(response);
+  waiting.End(status, response);
   return status;
 }
 
@@ -146,7 +146,7 @@ grpc::Status ServingThread::BatchCheckHere(const access::Evidence& call,
     return status;
   ParkedOnDemand<WaitingBatch<Response>, Response> waiting(waiting_, parking);
   status = throttler_.BatchCheck(checks, asker, *response.mutable_results(), waiting);
-  waiting.End(response);
+  waiting.End(status, response);
   return status;
 }
 

@@ -67,9 +67,26 @@ bool IsDecided(const absl::Status& status, const engine::CheckAnswer& answer) {
   return status.ok() || answer.reason == engine::Reason::kPermits;
 }
 
+absl::Status TooManyWatches() {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("lease.watch: ", line::LeaseWatches::kMost,
+                   " are watched, or as many calls wait as may; try again in a second"));
+}
+
+// Whether time may bring another answer.
+bool MayWaitFor(const engine::CheckRequest& request, const engine::CheckAnswer& answer) {
+  if (request.IsWatch()) [[unlikely]]
+    return answer.grant.state == request.lease->watched;
+  return line::BindingViolation(answer) != nullptr;
+}
+
 // The decision about a Check, which may be one for a lease.
 void FillAnswer(const engine::CheckAnswer& answer, const v1::CheckRequest& check,
                 v1::Decision& decision) {
+  if (IsWatch(check)) [[unlikely]] {
+    decision.Clear();
+    return decision.mutable_lease()->set_state(answer.grant.state);
+  }
   FillDecision(answer, check.identity(), decision);
   if (check.has_lease()) [[unlikely]] {
     FillLease(answer, *decision.mutable_lease());
@@ -119,8 +136,7 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
   // Answers of a batch before would keep an older policy.
   if (answers_.size() > 1 && answers_.back().policy != answer.policy) [[unlikely]]
     answers_.resize(1);
-  if (*max_wait > absl::ZeroDuration() && statuses_[0].ok() &&
-      line::BindingViolation(answer) != nullptr &&
+  if (*max_wait > absl::ZeroDuration() && statuses_[0].ok() && MayWaitFor(request, answer) &&
       Wait({.at = 0, .place = 0, .max_wait = *max_wait, .decided = decision}, {asker, now, call})) {
     return grpc::Status();
   }
@@ -246,7 +262,7 @@ void Throttler::WaitWithChunk(const Chunk& chunk, const Results& results) {
     const absl::StatusOr<absl::Duration>& wait = waits_[static_cast<size_t>(place)];
     if (statuses_[at].ok()) AddAdmitted(requests_.all()[at], answers_[at], admitted_);
     if (!statuses_[at].ok() || !wait.ok() || *wait <= absl::ZeroDuration()) continue;
-    if (line::BindingViolation(answers_[at]) == nullptr) continue;
+    if (!MayWaitFor(requests_.all()[at], answers_[at])) continue;
     in_line_[at] =
         Wait({.at = at, .place = place, .max_wait = *wait, .decided = results[place].decision()},
              chunk.asked);
@@ -255,7 +271,12 @@ void Throttler::WaitWithChunk(const Chunk& chunk, const Results& results) {
 
 bool Throttler::Wait(const MayWait& check, const Asked& asked) {
   engine::CheckAnswer& answer = answers_[check.at];
+  const engine::CheckRequest& request = requests_.all()[check.at];
   WaitingCall* const waiting = asked.call.Park(asked.asker, checks_, asked.now);
+  if (waiting == nullptr && request.IsWatch()) {
+    statuses_[check.at] = TooManyWatches();
+    return false;
+  }
   if (waiting == nullptr) {
     lines_.RefuseUnparked(kMaxParkedCalls, answer);
     return false;
@@ -265,9 +286,14 @@ bool Throttler::Wait(const MayWait& check, const Asked& asked) {
     waiting->NoteReturned(check.place, check.decided.lease().returned());
   const absl::Duration most = std::min(check.max_wait, asked.call.TimeLeft());
   const int64_t until_ns = asked.now.monotonic_ns + absl::ToInt64Nanoseconds(most);
-  const line::Entered entered =
-      waiting->Enter(requests_.all()[check.at], answer, check.place, until_ns);
+  const line::Entered entered = waiting->Enter(request, answer, check.place, until_ns);
   if (entered == line::Entered::kWaits) return true;
+  if (request.IsWatch()) {
+    statuses_[check.at] = entered == line::Entered::kFull
+                              ? TooManyWatches()
+                              : absl::UnavailableError("the server is shutting down");
+    return false;
+  }
   lines_.ExplainRefusal(entered, answer);
   return false;
 }
@@ -304,6 +330,10 @@ void Throttler::RecordChunk(const Chunk& chunk) {
 }
 
 void Throttler::ExplainInstead(size_t at, Now now) {
+  if (requests_.all()[at].IsWatch()) {
+    statuses_[at] = engine_.Check(requests_.all()[at], now, answers_[at]);
+    return;
+  }
   if (requests_.all()[at].lease != nullptr) {
     statuses_[at] = absl::InvalidArgumentError("lease: cannot be had with validate_only");
     answers_[at].Clear();

@@ -40,6 +40,9 @@ absl::Status Throttler::DecideApproximately(const v1::CheckRequest& check, const
   const absl::StatusOr<absl::Duration> max_wait = MaxWaitOf(check);
   if (!max_wait.ok()) return max_wait.status();
   engine::CheckRequest request = requests_.all()[0];
+  if (request.IsWatch()) {
+    return absl::UnavailableError("nobody decides for the target: watch again later");
+  }
   if (check.has_lease()) {
     if (absl::Status valid = BeginLease(check, request, decision); !valid.ok()) return valid;
   }

@@ -119,7 +119,7 @@ absl::Status Throttler::SettleLease(const v1::PermitReport& report, const Report
 void Throttler::ReturnLease(const v1::CheckRequest& check, const Reporting& by,
                             v1::Decision& decision) {
   v1::Lease& lease = *decision.mutable_lease();
-  if (check.lease().has_returned()) {
+  if (check.lease().has_returned() && !IsWatch(check)) {
     ReportOne(check.lease().returned(), by, *lease.mutable_returned());
   } else {
     lease.clear_returned();

@@ -117,8 +117,12 @@ void WaitingCall::Answer(int place, const line::Decided& decided) {
       error = SetError(place, ErrorOf(status, request));
     } else {
       v1::Decision& decision = DecisionAt(place);
-      FillDecision(answer, request.identity, decision);
-      if (request.lease != nullptr) FillLeaseOf(answer, place, decision);
+      if (request.IsWatch()) {
+        decision.mutable_lease()->set_state(answer.grant.state);
+      } else {
+        FillDecision(answer, request.identity, decision);
+        if (request.lease != nullptr) FillLeaseOf(answer, place, decision);
+      }
       SetDuration(absl::Nanoseconds(now.monotonic_ns - since_.monotonic_ns),
                   *decision.mutable_waited());
       if (asker.caller != nullptr && decision.has_permit_id()) {

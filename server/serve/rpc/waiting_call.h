@@ -90,8 +90,8 @@ class WaitingCall : public transport::ParkListener,
     const MutexLock lock(&mutex_);
     return entered_;
   }
-  // The answer goes out, now or when the last Check is decided.
-  void AllHaveEntered() { OneIsDecided(grpc::Status()); }
+  // The answer goes out, now or when the last Check is decided. An error is that of the whole call.
+  void AllHaveEntered(const grpc::Status& error = grpc::Status()) { OneIsDecided(error); }
 
   void OnGone() override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnAnswered(bool delivered) override ABSL_LOCKS_EXCLUDED(mutex_);

@@ -50,6 +50,9 @@ void AddWaiting(const line::LineStats& lines, Exposition& out) {
   out.Gauge("headgate_waiting_places",
             "Places that are kept in lines for callers that poll and were told when to come back.")
       .Set({}, lines.places);
+  out.Gauge("headgate_lease_watches",
+            "Holders of leases that wait for orders; the server takes 5120.")
+      .Set({}, lines.watches);
   out.Counter("headgate_waits_total", "Checks that were let into a line.").Set({}, lines.entered);
   auto ended = out.Counter(
       "headgate_waits_ended_total",

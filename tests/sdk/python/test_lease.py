@@ -47,11 +47,11 @@ def lease(client: Client) -> Iterator[Lease]:
 
 
 def rest(lease: Lease) -> None:
-    """Until its thread has nothing to do any more, as nothing is held."""
-    thread = lease._thread
-    if thread is not None:
-        thread.join(_LONGEST)
-        assert not thread.is_alive()
+    """Until its threads have nothing to do any more, as nothing is held."""
+    for thread in (lease._thread, lease._orders._thread):
+        if thread is not None:
+            thread.join(_LONGEST)
+            assert not thread.is_alive()
 
 
 def in_thread(action: Any) -> tuple[threading.Thread, list[Any]]:

@@ -364,3 +364,24 @@ def test_processes_count_and_give_back_what_is_theirs(server: Headgated, how: st
     with client_of(server) as client:
         # Of ten seconds' leases nothing is out any more.
         assert client.check_or_wait(estimated_cost=200, max_wait=1).answer.allowed
+
+
+def test_an_order_reaches_holders_long_before_their_leases_end(server: Headgated) -> None:
+    async def main(sync: Client) -> None:
+        async with AsyncClient(
+            server.address, on_unreachable=OnUnreachable.fail(), identity="job:etl", check_deadline=_LONGEST
+        ) as client:
+            with sync.lease(piece=1.0, time=10.0) as lease:
+                async with client.lease(piece=1.0, time=10.0) as other:
+                    assert lease.wait()
+                    assert await other.wait()
+                    server.headgate(["pause", "etl", "--for", "1h", "--yes", "--reason", "a test"])
+                    began = time.monotonic()
+                    while lease.admit() or other.admit():
+                        await asyncio.sleep(0.001)
+                    # Each had one of which no more than a moment had passed.
+                    assert time.monotonic() - began < 5
+                    assert lease.stats.held == other.stats.held == 0
+
+    with client_of(server) as client:
+        asyncio.run(main(client))

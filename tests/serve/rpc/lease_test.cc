@@ -286,5 +286,51 @@ TEST_F(LeaseTest, ThatNoRuleMatchesIsCountedWithoutAPermit) {
   EXPECT_THAT(Counted(), testing::ElementsAre("job:backup allowed 9 '' '': 3 of 12"));
 }
 
+// One holder on one stream, in a hundred messages. It has its share of the permits and no more: the
+// permit of a new lease replaces that of an old one, which then counts as spent, or the new one is
+// denied by name. Whatever was granted stays charged, and nobody else is held up.
+TEST(ManyLeases, AskedForOnOneStreamHoldThePermitsOfOneHolder) {
+  InProcessOptions options{.rpc = InProcessServer::Rpc()};
+  options.engine.max_permits = 1024;
+  options.engine.max_permit_share = 0.5;
+  InProcessServer server(OneBudget(RateBudget("b", 10, 1e9)), options);
+  Context context;
+  const auto stream = server.throttler->CheckStream(&context);
+  v1::Decision first;
+  int allowed = 0, denied = 0;
+  for (int message = 0; message < 100; ++message) {
+    v1::CheckStreamRequest request;
+    for (int i = 0; i < 1000; ++i) *request.add_checks() = LeaseOf("job:etl", 1, 5);
+    ASSERT_TRUE(stream->Write(request));
+    v1::CheckStreamResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    ASSERT_EQ(response.results_size(), 1000);
+    for (const v1::CheckResult& result : response.results()) {
+      ASSERT_TRUE(result.has_decision()) << result.error().message();
+      const v1::Decision& decision = result.decision();
+      if (decision.verdict() == v1::VERDICT_ALLOWED) {
+        if (++allowed == 1) first = decision;
+        ASSERT_TRUE(decision.has_permit_id());
+        continue;
+      }
+      ++denied;
+      ASSERT_EQ(decision.reason(), v1::REASON_PERMITS);
+      ASSERT_TRUE(decision.has_retry_after());
+      ASSERT_EQ(decision.lease().amount(), 0);
+    }
+  }
+  EXPECT_EQ(allowed + denied, 100'000);
+  EXPECT_GT(denied, 0);
+  EXPECT_EQ(server.permits(), 512);
+  EXPECT_EQ(server.Debt("job:etl"), allowed * 5);
+  v1::ReportRequest late;
+  *late.add_reports() = ReturnOf(first, 1, 1);
+  EXPECT_NE(server.Report(late).results(0).outcome(), v1::REPORT_OUTCOME_SETTLED);
+  EXPECT_EQ(server.Debt("job:etl"), allowed * 5);
+  EXPECT_TRUE(server.Allowed("other:etl", 1).has_permit_id());
+  EXPECT_TRUE(stream->WritesDone());
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 }  // namespace
 }  // namespace headgate::rpc

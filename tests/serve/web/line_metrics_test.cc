@@ -25,6 +25,7 @@ TEST(LineMetrics, TellWhoWaitsAndHowManyMay) {
   lines.waited_in = 2;
   lines.oldest = absl::Milliseconds(1500);
   lines.places = 3;
+  lines.watches = 4;
   lines.entered = 20;
   const Scrape scrape = ScrapeOf(lines);
   EXPECT_EQ(scrape.Value("headgate_waiting"), 7);
@@ -32,6 +33,7 @@ TEST(LineMetrics, TellWhoWaitsAndHowManyMay) {
   EXPECT_EQ(scrape.Value("headgate_waiting_lines"), 2);
   EXPECT_EQ(scrape.Value("headgate_waiting_longest_seconds"), 1.5);
   EXPECT_EQ(scrape.Value("headgate_waiting_places"), 3);
+  EXPECT_EQ(scrape.Value("headgate_lease_watches"), 4);
   EXPECT_EQ(scrape.Value("headgate_waits_total"), 20);
 }
 

@@ -59,6 +59,8 @@ type Fake struct {
 	unsettled   []string
 	nextPermit  uint64
 	outstanding map[uint64]bool
+	state       uint64        // of what decides about leases
+	changed     chan struct{} // closed when that changes
 }
 
 // Handler decides a Check. It may use the Fake.
@@ -72,7 +74,8 @@ type decision struct {
 
 // New makes one that allows everything.
 func New() *Fake {
-	return &Fake{clock: newClock(), nextPermit: 1, outstanding: map[uint64]bool{},
+	return &Fake{clock: newClock(), nextPermit: 1, outstanding: map[uint64]bool{}, state: 1,
+		changed: make(chan struct{}),
 		handler: func(headgate.Request) (headgate.Answer, error) { return headgate.Answer{Allowed: true}, nil }}
 }
 

@@ -151,7 +151,7 @@ func TestFakeGrantsLeasesAndTakesThemBack(t *testing.T) {
 	client := fake.NewClient(t, headgate.Fail(), headgate.Options{})
 	cost, first := 30.0, headgate.LeaseTerms{Least: 1, Time: 2 * time.Second}
 	granted := check(t, client, headgate.Request{EstimatedCost: &cost, Lease: &first})
-	if *granted.Lease != (headgate.LeaseGrant{Amount: 30, Time: 2 * time.Second}) {
+	if *granted.Lease != (headgate.LeaseGrant{Amount: 30, Time: 2 * time.Second, State: 1}) {
 		t.Errorf("first: %+v", granted.Lease)
 	}
 	fake.Deny(time.Second, headgate.ReasonCapacity)

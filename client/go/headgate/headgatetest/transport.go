@@ -21,12 +21,13 @@ func (t *transport) Check(ctx context.Context, request headgate.Request, _ time.
 	}
 	t.fake.remember(request)
 	returned := t.fake.takeBack(request)
+	state, _ := t.fake.stateNow() // whatever is ordered meanwhile
 	decided := t.fake.decide(request)
 	if request.MaxWait > 0 && !t.fake.answersAtOnce() {
 		decided = t.wait(ctx, request, decided)
 	}
 	if decided.err == nil {
-		t.fake.fillLease(request, &decided.answer, returned)
+		t.fake.fillLease(request, &decided.answer, returned, state)
 	}
 	return decided.answer, decided.err
 }

@@ -169,18 +169,26 @@ class CheckRequest(_message.Message):
     def __init__(self, identity: _Optional[str] = ..., target: _Optional[str] = ..., estimated_cost: _Optional[float] = ..., pattern: _Optional[str] = ..., tags: _Optional[_Mapping[str, str]] = ..., request_id: _Optional[str] = ..., validate_only: bool = ..., max_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lease: _Optional[_Union[LeaseTerms, _Mapping]] = ...) -> None: ...
 
 class LeaseTerms(_message.Message):
-    __slots__ = ("least", "time", "returned", "safe_rate", "safe_time")
+    __slots__ = ("least", "time", "returned", "safe_rate", "safe_time", "watch")
     LEAST_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     RETURNED_FIELD_NUMBER: _ClassVar[int]
     SAFE_RATE_FIELD_NUMBER: _ClassVar[int]
     SAFE_TIME_FIELD_NUMBER: _ClassVar[int]
+    WATCH_FIELD_NUMBER: _ClassVar[int]
     least: float
     time: _duration_pb2.Duration
     returned: PermitReport
     safe_rate: float
     safe_time: _duration_pb2.Duration
-    def __init__(self, least: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., returned: _Optional[_Union[PermitReport, _Mapping]] = ..., safe_rate: _Optional[float] = ..., safe_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    watch: LeaseWatch
+    def __init__(self, least: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., returned: _Optional[_Union[PermitReport, _Mapping]] = ..., safe_rate: _Optional[float] = ..., safe_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., watch: _Optional[_Union[LeaseWatch, _Mapping]] = ...) -> None: ...
+
+class LeaseWatch(_message.Message):
+    __slots__ = ("state",)
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    state: int
+    def __init__(self, state: _Optional[int] = ...) -> None: ...
 
 class CheckResponse(_message.Message):
     __slots__ = ("decision",)
@@ -267,7 +275,7 @@ class Decision(_message.Message):
     def __init__(self, verdict: _Optional[_Union[Verdict, str]] = ..., reason: _Optional[_Union[Reason, str]] = ..., permit_id: _Optional[int] = ..., predicted_cost: _Optional[float] = ..., retry_after: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., violations: _Optional[_Iterable[_Union[Violation, _Mapping]]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., message: _Optional[str] = ..., priority: _Optional[int] = ..., chunk_scale: _Optional[float] = ..., predicted_busy_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., probe: bool = ..., waited: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("amount", "time", "largest_piece", "reject_ratio", "one_at_a_time", "returned", "safe_rate", "safe_time")
+    __slots__ = ("amount", "time", "largest_piece", "reject_ratio", "one_at_a_time", "returned", "safe_rate", "safe_time", "state")
     AMOUNT_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     LARGEST_PIECE_FIELD_NUMBER: _ClassVar[int]
@@ -276,6 +284,7 @@ class Lease(_message.Message):
     RETURNED_FIELD_NUMBER: _ClassVar[int]
     SAFE_RATE_FIELD_NUMBER: _ClassVar[int]
     SAFE_TIME_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
     amount: float
     time: _duration_pb2.Duration
     largest_piece: float
@@ -284,7 +293,8 @@ class Lease(_message.Message):
     returned: ReportResult
     safe_rate: float
     safe_time: _duration_pb2.Duration
-    def __init__(self, amount: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., largest_piece: _Optional[float] = ..., reject_ratio: _Optional[float] = ..., one_at_a_time: bool = ..., returned: _Optional[_Union[ReportResult, _Mapping]] = ..., safe_rate: _Optional[float] = ..., safe_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    state: int
+    def __init__(self, amount: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., largest_piece: _Optional[float] = ..., reject_ratio: _Optional[float] = ..., one_at_a_time: bool = ..., returned: _Optional[_Union[ReportResult, _Mapping]] = ..., safe_rate: _Optional[float] = ..., safe_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., state: _Optional[int] = ...) -> None: ...
 
 class Violation(_message.Message):
     __slots__ = ("budget", "rule", "limit_kind", "level", "observed", "limit", "signal", "warn", "retry_after", "unit", "reported_debt")
