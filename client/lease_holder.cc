@@ -409,8 +409,9 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
   if (granted.amount > 0) lease.predicted = answer.predicted_cost / granted.amount;
   if (granted.safe_rate > 0 && answer.permit_id.has_value()) {
     lease.safe_rate = granted.safe_rate / 1e9;
-    // The server's lease began no later than now, and no earlier than this one.
-    lease.safe_at_ns = now_ns + time_ns + time_ns / 4;
+    // The server's lease began no later than now, and no earlier than this one. Of an answer that
+    // is repeated the time is what is left of it; a quarter is of all.
+    lease.safe_at_ns = now_ns + time_ns + absl::ToInt64Nanoseconds(options_.time) / 4;
     lease.safe_until_ns = lease.ends_ns + absl::ToInt64Nanoseconds(granted.safe_time);
   }
   if (const Violation* const warns = BindingOf(answer, true); warns != nullptr) {

@@ -368,6 +368,19 @@ TEST_F(LeaseHolderTest, CountsAPieceThatWaitsOnlyWhenItGivesUp) {
   EXPECT_EQ(holder().stats(now_).refused, 1);
 }
 
+TEST_F(LeaseHolderTest, WhoseClockJumpsSpendsNoMoreThanItWasGranted) {
+  Hold(10);
+  EXPECT_TRUE(Admits(4));
+  now_ -= 3600 * kSecond;
+  EXPECT_TRUE(Admits(6));
+  EXPECT_FALSE(Admits());
+  now_ += 7200 * kSecond;
+  EXPECT_FALSE(Admits());
+  const CheckRequest ask = Asked();
+  ASSERT_TRUE(ask.lease->returned.has_value());
+  EXPECT_EQ(ask.lease->returned->lease_use->spent, 10);
+}
+
 TEST_F(LeaseHolderTest, RefusesAllWhenItIsClosed) {
   Hold(10);
   holder().Close();

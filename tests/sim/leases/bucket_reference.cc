@@ -35,7 +35,17 @@ void BucketReference::Lose(Place from, double drained) {
   for (Place place = std::max(from, first_); place < end(); ++place) {
     entries_[place - first_] = {.drained = drained, .is_lost = true};
   }
-  if (from < end()) Recount(std::max(from, first_));
+  if (from < end()) Recount(std::max(from, first_), Later::kChanged);
+}
+
+void BucketReference::LoseUnlimited(Place from) {
+  for (Place place = std::max(from, first_); place < end(); ++place) {
+    Entry& entry = entries_[place - first_];
+    if (entry.burst < std::numeric_limits<double>::infinity()) continue;
+    entry.cost = 0;
+    entry.is_lost = true;
+  }
+  if (from < end()) Recount(std::max(from, first_), Later::kChanged);
 }
 
 void BucketReference::Trim(Place before) {
@@ -47,7 +57,7 @@ void BucketReference::Trim(Place before) {
   }
 }
 
-void BucketReference::Recount(Place place) {
+void BucketReference::Recount(Place place, Later later) {
   const auto at = static_cast<size_t>(place - first_);
   double owed = at == 0 ? owed_before_ : entries_[at - 1].owed;
   double drained = at == 0 ? drained_before_ : entries_[at - 1].drained;
@@ -55,7 +65,7 @@ void BucketReference::Recount(Place place) {
     Entry& entry = entries_[i];
     owed = std::max(owed - (entry.drained - drained), 0.0) + entry.cost;
     drained = entry.drained;
-    if (i > at && owed == entry.owed) return;
+    if (later == Later::kSame && i > at && owed == entry.owed) return;
     entry.owed = owed;
     if (!entry.is_lost) excess_ = std::max(excess_, owed - entry.burst);
   }

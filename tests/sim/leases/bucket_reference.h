@@ -36,6 +36,8 @@ class BucketReference {
   void LowerTo(Place place, double cost);
   // From this one on they count for nothing, now or later: a server died before it had saved them.
   void Lose(Place from, double drained);
+  // Likewise those that no burst limits.
+  void LoseUnlimited(Place from);
   // Those before this one are not going to change any more.
   void Trim(Place before);
 
@@ -53,8 +55,9 @@ class BucketReference {
   };
 
   Entry* Find(Place place);
-  // From this one on.
-  void Recount(Place place);
+  // From this one on; the costs of those after it may be others now, or are what they were.
+  enum class Later : uint8_t { kSame, kChanged };
+  void Recount(Place place, Later later = Later::kSame);
 
   std::deque<Entry> entries_;
   Place first_ = 0;  // of the first entry

@@ -20,7 +20,9 @@ client::GrantedLease LeaseOf(const engine::Grant& grant) {
   client::GrantedLease lease{.amount = grant.amount,
                              .time = grant.time,
                              .reject_ratio = grant.reject_ratio,
-                             .one_at_a_time = grant.one_at_a_time};
+                             .one_at_a_time = grant.one_at_a_time,
+                             .safe_rate = grant.safe_rate,
+                             .safe_time = grant.safe_time};
   if (grant.largest_piece < engine::kMaxAmount) lease.largest_piece = grant.largest_piece;
   return lease;
 }
@@ -29,7 +31,8 @@ engine::ActualCost ActualOf(const client::PermitReport& report) {
   engine::ActualCost actual{.cost = report.done.actual_cost};
   if (report.lease_use.has_value()) {
     actual.spent = engine::ActualCost::Spent{.estimate = report.lease_use->spent,
-                                             .pieces = report.lease_use->pieces};
+                                             .pieces = report.lease_use->pieces,
+                                             .safe_estimate = report.lease_use->safe_spent};
   }
   return actual;
 }
@@ -117,7 +120,10 @@ void Cluster::Ask(const leases::Ask& ask, const Replied& replied) {
   Server* const server = OwnerOf(ask.what.target);
   if (server == nullptr) return replied({.status = absl::UnavailableError("nobody decides")});
   if (ask.returned.has_value()) Settle(*server, *ask.returned);
-  const engine::LeaseTerms terms{.least = ask.what.least, .life = ask.time};
+  const engine::LeaseTerms terms{.least = ask.what.least,
+                                 .life = ask.time,
+                                 .safe_rate = ask.safe_rate,
+                                 .safe_life = ask.safe_time};
   const engine::CheckRequest request{.identity = ask.what.identity,
                                      .target = kTargets[static_cast<size_t>(ask.what.target)],
                                      .estimated_cost = ask.what.most,

@@ -39,7 +39,6 @@ enum class Broken : uint8_t {
   kNothing,
   kRestore,   // a server that stops does not save its state
   kHandover,  // who takes a target over gets no state
-  kLearning,  // what is not known of a killed server is taken for nothing
   kReturns,   // half of what was spent is given back besides
   kClock,     // a holder's clock runs at half the speed
 };
@@ -48,7 +47,9 @@ struct Ask {
   AskedFor what;
   std::string request_id = {};
   std::optional<client::PermitReport> returned = {};
-  absl::Duration time = absl::ZeroDuration();      // of the lease
+  absl::Duration time = absl::ZeroDuration();  // of the lease
+  double safe_rate = 0;                        // that it would go on with, for so long
+  absl::Duration safe_time = absl::ZeroDuration();
   absl::Duration max_wait = absl::ZeroDuration();  // zero: it does not wait
 };
 

@@ -71,7 +71,11 @@ void Cluster::StartFromCopy(Server& server) {
     if (!restored.ok()) return timeline_.Violate(std::string(restored.message()));
   }
   if (&server == servers_[0].get()) {
-    observer_.GoOnFrom(kAlone, server.expected, Observer::Knows::kOnlyTheCopy, elapsed_ns);
+    observer_.GoOnFrom(
+        kAlone, server.expected,
+        {.knows = Observer::Knows::kOnlyTheCopy,
+         .elapsed = known < 1 ? Observer::Elapsed::kNotAll : Observer::Elapsed::kKnown,
+         .elapsed_ns = elapsed_ns});
     observer_.SetHealth(kAlone, speeds_[kAlone], gates_shut_[kAlone]);
   }
   Open(server);
@@ -129,16 +133,16 @@ void Cluster::TakeUp() {
     timeline_.After(absl::Milliseconds(100), [this] { TakeUp(); });
     return;
   }
-  const bool is_known = stored.is_final || broken_ == Broken::kLearning;
   const absl::Status adopted = server->engine->AdoptTarget(
       kTargets[kShared], broken_ == Broken::kHandover ? nullptr : &stored.state,
-      is_known ? engine::Unsaved::kNothing : engine::Unsaved::kUpToBurst, NowOf(*server));
+      stored.is_final ? engine::Unsaved::kNothing : engine::Unsaved::kUpToBurst, NowOf(*server));
   if (!adopted.ok()) return timeline_.Violate(std::string(adopted.message()));
   // Where a burst has become smaller, that is what is taken to be owed.
   const bool counts_all = !stored.is_final && stored.smaller_bursts == policy_.smaller_bursts();
   observer_.GoOnFrom(
       kShared, stored.expected,
-      counts_all ? Observer::Knows::kThatBucketsAreFull : Observer::Knows::kOnlyTheCopy, 0);
+      {.knows = counts_all ? Observer::Knows::kThatBucketsAreFull : Observer::Knows::kOnlyTheCopy,
+       .elapsed = Observer::Elapsed::kNotAll});
   observer_.SetHealth(kShared, speeds_[kShared], gates_shut_[kShared]);
   stored.owner = server;
   stored.is_final = false;

@@ -39,7 +39,9 @@ void Holder::Start() {
 void Holder::Renew() {
   jitter_ = std::make_unique<client::internal::Jitter>(chance_.Next());
   holder_ = std::make_unique<LeaseHolder>(
-      client::LeaseOptions{.identity = nature_.identity, .time = nature_.time}, *jitter_);
+      client::LeaseOptions{
+          .identity = nature_.identity, .time = nature_.time, .safe_time = nature_.safe_time},
+      *jitter_);
   reference_ = std::make_unique<HolderReference>();
   call_.reset();
   under_way_.clear();
@@ -70,6 +72,7 @@ void Holder::Stall(absl::Duration time) {
 }
 
 void Holder::SetClock(absl::Duration by) {
+  if (nature_.safe_time > absl::ZeroDuration()) return;
   clock_offset_ns_ += absl::ToInt64Nanoseconds(by);
   if (by > absl::ZeroDuration()) return;
   // Until the leases of before are over.
@@ -113,7 +116,11 @@ bool Holder::TryPiece(double cost, LeaseHolder::Refusal refusal) {
     return false;
   }
   ++admitted_;
-  const SharedLease lease = reference_->Take(cost, Clock());
+  const auto [lease, is_safe] = reference_->Take(cost, Clock());
+  if (is_safe) {
+    observer_.SpentSafely(lease, cost);
+    return true;
+  }
   const bool is_set_back = timeline_.now_ns() < set_back_until_ns_;
   observer_.Spent(lease, cost, is_set_back ? Observer::Clock::kSetBack : Observer::Clock::kRight);
   if (lease == nullptr) return true;
@@ -152,8 +159,10 @@ void Holder::Work() {
 }
 
 void Holder::Begin(client::CheckRequest ask) {
-  const absl::Duration max_wait = nature_.waits_in_line ? nature_.time : absl::ZeroDuration();
-  call_ = Call{.number = ++numbers_, .ask = std::move(ask), .asked_at_ns = Clock()};
+  const absl::Duration max_wait =
+      nature_.waits_in_line ? std::min(nature_.time, ask.max_wait) : absl::ZeroDuration();
+  call_ = Call{
+      .number = ++numbers_, .ask = std::move(ask), .asked_at_ns = Clock(), .max_wait = max_wait};
   const uint64_t number = call_->number;
   Attempt(number);
   timeline_.After(max_wait + kDeadline, [this, number] { GiveUp(number); });
@@ -176,7 +185,9 @@ void Holder::Attempt(uint64_t number) {
                          .request_id = absl::StrCat(nature_.identity, "-", number),
                          .returned = ask.lease->returned,
                          .time = ask.lease->time,
-                         .max_wait = nature_.waits_in_line ? nature_.time : absl::ZeroDuration()};
+                         .safe_rate = ask.lease->safe_rate,
+                         .safe_time = ask.lease->safe_time,
+                         .max_wait = call_->max_wait};
   link_.Send(Link::kToServer, [this, number, sent] {
     cluster_.Ask(sent, [this, number, sent](const Reply& reply) {
       const bool is_sent =

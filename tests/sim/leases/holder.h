@@ -42,6 +42,8 @@ struct HolderNature {
   absl::Duration pause = absl::Milliseconds(5);  // between two tries
   absl::Duration time = absl::Seconds(1);        // of a lease
   bool waits_in_line = true;
+  // For how long it would go on where nobody answers. The clock of one that does is never set.
+  absl::Duration safe_time = absl::ZeroDuration();
 };
 
 class Holder {
@@ -56,7 +58,7 @@ class Holder {
   void Close();
   // Nothing of it happens for so long.
   void Stall(absl::Duration time);
-  // Forwards or backwards.
+  // Forwards or backwards, if it can be.
   void SetClock(absl::Duration by);
   Link& link() { return link_; }
 
@@ -68,6 +70,7 @@ class Holder {
     uint64_t number = 0;
     client::CheckRequest ask;
     int64_t asked_at_ns = 0;  // by its own clock
+    absl::Duration max_wait = absl::ZeroDuration();
   };
 
   int64_t Clock() const;

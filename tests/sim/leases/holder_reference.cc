@@ -33,16 +33,22 @@ void HolderReference::Look(double cost, int64_t now_ns) {
   }
 }
 
-SharedLease HolderReference::Take(double cost, int64_t now_ns) {
+HolderReference::Taken HolderReference::Take(double cost, int64_t now_ns) {
   ++admitted_;
   const auto found = std::find_if(held_.begin(), held_.end(), [&](const Held& lease) {
     return !lease.is_done && now_ns < lease.ends_ns && cost <= lease.left;
   });
-  if (found == held_.end()) return nullptr;
+  if (found == held_.end()) {
+    if (held_.empty() || held_.back().record->safe_rate == 0) return {};
+    const SharedLease& lease = held_.back().record;
+    lease->safe_spent += cost;
+    ++lease->pieces;
+    return {.lease = lease, .is_safe = true};
+  }
   found->left -= cost;
   found->record->spent += cost;
   ++found->record->pieces;
-  return found->record;
+  return {.lease = found->record};
 }
 
 std::string HolderReference::HearCounts(const client::LeaseUse& use, int64_t pieces) {
@@ -78,9 +84,11 @@ std::string HolderReference::Hear(const client::PermitReport& report) {
     }
   }
   held_.erase(held_.begin(), found + 1);
-  if (std::abs(use.spent - record->spent) > kSumRounding || use.pieces != record->pieces) {
-    return absl::StrCat("says that ", use.pieces, " pieces of ", use.spent, " were spent of a ",
-                        "lease of which ", record->pieces, " of ", record->spent, " were");
+  if (std::abs(use.spent - record->spent) > kSumRounding || use.pieces != record->pieces ||
+      std::abs(use.safe_spent - record->safe_spent) > kSumRounding) {
+    return absl::StrCat("says that ", use.pieces, " pieces of ", use.spent, " and ", use.safe_spent,
+                        " were spent of a lease of which ", record->pieces, " of ", record->spent,
+                        " and ", record->safe_spent, " were");
   }
   return HearCounts(use, record->pieces);
 }

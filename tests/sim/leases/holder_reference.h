@@ -2,14 +2,14 @@
 // its leases is true.
 //
 // Pieces are of the oldest lease that still has time and room. One that is over, or has too little
-// for a piece while there is a later one, is done with. It is worked out from these sentences
-// alone.
+// for a piece while there is a later one, is done with. What no lease has room for is of the latest
+// one's safe rate. It is worked out from these sentences alone.
 //
 // Thread-compatible. Times are nanoseconds of the holder's own clock.
 //
 //   holder.Hold(record, amount, ends_ns);
 //   holder.Look(cost, now_ns);
-//   SharedLease lease = holder.Take(cost, now_ns);
+//   HolderReference::Taken taken = holder.Take(cost, now_ns);
 //   std::string wrong = holder.Hear(report);
 
 #pragma once
@@ -29,8 +29,12 @@ class HolderReference {
   void Hold(SharedLease record, const client::GrantedLease& lease, int64_t ends_ns);
   // The holder is asked for a piece.
   void Look(double cost, int64_t now_ns);
-  // It has admitted it: of which lease; null: there is none.
-  SharedLease Take(double cost, int64_t now_ns);
+  // It has admitted it: of which lease, and whether at its safe rate. Null: there is none.
+  struct Taken {
+    SharedLease lease = {};
+    bool is_safe = false;
+  };
+  Taken Take(double cost, int64_t now_ns);
   // It has refused it.
   void CountRefused() { ++refused_; }
   // The holder says what became of a lease. Returns what is not true of it; empty: all is.

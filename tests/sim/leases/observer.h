@@ -4,7 +4,13 @@
 // who is paused, or through a shut gate; a piece of it may cost no more than max_cost; there was a
 // place for it; its permit was never another's. Of every piece: its lease has time by the server's
 // clock, it is part of what was granted, and no bucket admits more than TargetReference lets it.
-// Of every return: it is settled once, by who has to know the lease, and counted once.
+// Of safe rates: those in a bucket are together at most what drains there at full speed; what is
+// spent at one is no more than has been charged by then, from when the server begins until the
+// lease is returned. It counts where it is charged, 50 ms at a time and in advance, and may be
+// above the burst itself; others are admitted when what is owed, with it, leaves room. Where a
+// server begins such a step is known to 50 ms: as long as it charges a safe rate, that is how much
+// more than the burst others may find. Of every return: it is settled once, by who has to know the
+// lease, and counted once.
 //
 // Thread-compatible.
 
@@ -48,6 +54,8 @@ class Observer {
   // set back since it asked, so that it cannot know that the lease is over.
   enum class Clock : uint8_t { kRight, kSetBack };
   void Spent(const SharedLease& lease, double cost, Clock clock);
+  // Likewise at the safe rate of one that is over.
+  void SpentSafely(const SharedLease& lease, double cost);
   // A server has been told of a permit's end; `told_cost` below 0: nothing was said of it.
   void Settled(uint64_t permit, engine::ReportOutcome outcome, double told_cost);
   void NotKnown(uint64_t permit);
@@ -61,7 +69,14 @@ class Observer {
   // Who decides from now on knows what was saved, and nothing later. Restored: nor does its bucket
   // owe for it; else each of its buckets counts as full.
   enum class Knows : uint8_t { kOnlyTheCopy, kThatBucketsAreFull };
-  void GoOnFrom(int target, const Copy& copy, Knows knows, int64_t elapsed_ns);
+  // And how much time has passed since.
+  enum class Elapsed : uint8_t { kKnown, kNotAll };
+  struct GoingOn {
+    Knows knows;
+    Elapsed elapsed;
+    int64_t elapsed_ns = 0;
+  };
+  void GoOnFrom(int target, const Copy& copy, const GoingOn& how);
   // What is long over is forgotten.
   void Trim();
 
@@ -70,6 +85,8 @@ class Observer {
   int64_t granted() const { return granted_; }
   int64_t settled() const { return settled_; }
   int64_t counted() const { return counted_; }
+  // Cost that was spent at safe rates.
+  double safely() const { return safely_; }
 
  private:
   static constexpr int64_t kRemembered_ns = 90'000'000'000;
@@ -77,6 +94,11 @@ class Observer {
   LeaseRecord* Find(uint64_t permit);
   void CheckGrant(const AskedFor& asked, const engine::CheckAnswer& answer);
   void CheckPlace(LeaseRecord& lease);
+  void Reserve(const AskedFor& asked, const engine::Grant& grant, const SharedLease& lease);
+  // Safe rates are charged until now.
+  void ChargeSafeRates(int target);
+  void CheckExcess(const LeaseRecord& lease);
+  double SafeStepOf(int target, const BucketReference* bucket) const;
 
   Timeline& timeline_;
   ModelPolicy policy_;
@@ -85,6 +107,8 @@ class Observer {
   std::unordered_map<uint64_t, SharedLease> by_permit_;
   std::deque<SharedLease> in_order_;
   std::array<std::vector<SharedLease>, kTargets.size()> with_places_;
+  std::array<std::vector<SharedLease>, kTargets.size()> with_safe_rates_;
+  double safely_ = 0;
   int64_t granted_ = 0, settled_ = 0, counted_ = 0;
 };
 

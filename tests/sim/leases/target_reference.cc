@@ -32,7 +32,8 @@ void TargetReference::SetSpeed(double speed, int64_t now_ns) {
   speed_ = speed;
 }
 
-TargetReference::Charge TargetReference::Admit(std::string_view identity, int64_t now_ns) {
+TargetReference::Charge TargetReference::Admit(std::string_view identity, int64_t now_ns,
+                                               const More& more) {
   Advance(now_ns);
   Charge charge;
   for (size_t i = 0; i < drained_.size(); ++i) {
@@ -40,9 +41,26 @@ TargetReference::Charge TargetReference::Admit(std::string_view identity, int64_
     if (budget.warns) continue;
     BucketReference& bucket =
         buckets_[absl::StrCat(budget.name, "/", Sv(LevelOf(identity, budget.depth)))];
-    charge.emplace_back(&bucket, bucket.Open(drained_[i], budget.burst));
+    budgets_[&bucket] = i;
+    charge.emplace_back(&bucket, bucket.Open(drained_[i], budget.burst + more(&bucket)));
   }
   return charge;
+}
+
+TargetReference::Charge TargetReference::AdmitWithoutLimit(const Charge& as, int64_t now_ns) {
+  Advance(now_ns);
+  Charge charge;
+  for (const auto& [bucket, place] : as) {
+    const size_t budget = budgets_[bucket];
+    if (policy_.budgets()[budget].warns) continue;
+    charge.emplace_back(bucket,
+                        bucket->Open(drained_[budget], std::numeric_limits<double>::infinity()));
+  }
+  return charge;
+}
+
+double TargetReference::RateOf(const BucketReference* bucket) const {
+  return policy_.budgets()[budgets_.at(bucket)].rate;
 }
 
 void TargetReference::Add(const Charge& charge, double cost) {
@@ -67,18 +85,20 @@ TargetReference::Copy TargetReference::Save(int64_t now_ns) {
 void TargetReference::GoOnFrom(const Copy& copy, int64_t elapsed_ns, int64_t now_ns) {
   for (auto& [name, bucket] : buckets_) {
     const auto found = copy.ends.find(&bucket);
-    const auto budget = std::find_if(
-        policy_.budgets().begin(), policy_.budgets().end(), [&](const ModelBudget& each) {
-          return std::string_view(name).substr(0, name.find('/')) == each.name;
-        });
-    const auto place = static_cast<size_t>(budget - policy_.budgets().begin());
-    bucket.Lose(found == copy.ends.end() ? 0 : found->second, copy.drained[place]);
+    bucket.Lose(found == copy.ends.end() ? 0 : found->second, copy.drained[budgets_[&bucket]]);
   }
   const double seconds = 1e-9 * static_cast<double>(elapsed_ns);
   for (size_t i = 0; i < drained_.size(); ++i) {
     drained_[i] = copy.drained[i] + copy.draining[i] * seconds;
   }
   now_ns_ = now_ns;
+}
+
+void TargetReference::LoseUnlimited(const Copy& copy) {
+  for (auto& [name, bucket] : buckets_) {
+    const auto found = copy.ends.find(&bucket);
+    bucket.LoseUnlimited(found == copy.ends.end() ? 0 : found->second);
+  }
 }
 
 void TargetReference::Trim() {

@@ -5,7 +5,7 @@
 //
 // Thread-compatible. Times are nanoseconds of the simulation, amounts cost units.
 //
-//   TargetReference::Charge charge = target.Admit("h1:a:etl", now_ns);
+//   TargetReference::Charge charge = target.Admit("h1:a:etl", now_ns, more);
 //   target.Add(charge, 3);
 
 #pragma once
@@ -39,8 +39,15 @@ class TargetReference {
   void SetPolicy(const ModelPolicy& policy, int64_t now_ns);
   void SetSpeed(double speed, int64_t now_ns);
 
-  Charge Admit(std::string_view identity, int64_t now_ns);
+  // `more` than the burst may be owed by a bucket just then: see Observer.
+  using More = std::function<double(const BucketReference*)>;
+  Charge Admit(std::string_view identity, int64_t now_ns, const More& more);
+  // What is charged to the same buckets whether there is room or not: of those that still enforce
+  // their limit.
+  Charge AdmitWithoutLimit(const Charge& as, int64_t now_ns);
   void Add(const Charge& charge, double cost);
+  // What drains of a bucket in a second at full speed.
+  double RateOf(const BucketReference* bucket) const;
   void LowerTo(const Charge& charge, double cost);
 
   // What a server has saved.
@@ -53,6 +60,8 @@ class TargetReference {
   // What was admitted since the copy is not known to who decides from now on; as much has drained
   // since as in `elapsed_ns` of its clock.
   void GoOnFrom(const Copy& copy, int64_t elapsed_ns, int64_t now_ns);
+  // What was charged without a limit since the copy is not known.
+  void LoseUnlimited(const Copy& copy);
   // What was admitted before the last two calls is not going to change any more.
   void Trim();
 
@@ -70,6 +79,7 @@ class TargetReference {
   int64_t now_ns_ = 0;
   std::array<double, ModelPolicy::kBudgets> drained_ = {};
   std::map<std::string, BucketReference, std::less<>> buckets_;
+  std::map<const BucketReference*, size_t> budgets_;  // places
   std::map<BucketReference*, BucketReference::Place> trimmed_;
   double excess_ = -std::numeric_limits<double>::infinity();
 };

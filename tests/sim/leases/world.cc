@@ -37,7 +37,9 @@ void World::AddHolders() {
         .pause = chance.Between(absl::Milliseconds(2), absl::Milliseconds(40)),
         .time = chance.Happens(0.5) ? absl::Seconds(1)
                                     : chance.Between(absl::Milliseconds(100), absl::Seconds(4)),
-        .waits_in_line = chance.Happens(0.7)};
+        .waits_in_line = chance.Happens(0.7),
+        .safe_time = chance.Happens(0.6) ? chance.Between(absl::Seconds(1), absl::Seconds(10))
+                                         : absl::ZeroDuration()};
     nature.largest_piece = nature.least_piece * chance.Uniform(1, 8);
     holders_.push_back(
         std::make_unique<Holder>(timeline_, cluster_, observer_, std::move(nature), broken_));
@@ -161,6 +163,7 @@ WorldTally World::tally() const {
   tally.grants = observer_.granted();
   tally.returns = observer_.settled();
   tally.counted = observer_.counted();
+  tally.spent_safely = observer_.safely();
   tally.restarts = cluster_.restarts();
   tally.kills = cluster_.kills();
   tally.moves = cluster_.moves();

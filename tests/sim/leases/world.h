@@ -18,6 +18,9 @@
 //   "Debt across a restart"). Nothing else is forgotten, and nothing at all where another server
 //   takes over, or the same one stops and starts; except that where a burst was made smaller after
 //   the last copy of a server that was killed, the smaller one is what may have been admitted.
+// - Where a server does not know how much time has passed since a state was saved, as where a
+// target
+//   has moved, it charges the safe rates of the leases of before later than their holders use them.
 // - A Check or a lease of one piece that is predicted to cost more than a budget can ever admit is
 //   let through now and then to be measured, and counts as what that budget can admit
 //   (docs/health.md, "Probes").
@@ -53,6 +56,7 @@ struct WorldOptions {
 // How often what happened, so that it is seen that all of it does.
 struct WorldTally {
   int64_t pieces = 0, checks = 0, grants = 0, returns = 0, counted = 0;
+  double spent_safely = 0;  // cost, at safe rates
   int64_t deaths = 0, stalls = 0, cuts = 0, clocks = 0, closed = 0;
   int64_t restarts = 0, kills = 0, moves = 0, policies = 0, speeds = 0;
 };
