@@ -142,8 +142,8 @@ void Checks::TellState(const CheckRequest& request, const Subject& subject, Chec
   answer.policy = subject.policy;
   answer.subject_key = subject.resolved.subject_key;
   answer.grant.state = SubjectStateOf(*subject.policy, subject.resolved, request, now);
-  answer.retry_after = core_.rule_times.NextChange(*subject.policy, now.wall_ns) -
-                       absl::FromUnixNanos(now.wall_ns);
+  answer.retry_after =
+      core_.rule_times.NextChange(*subject.policy, now.wall_ns) - absl::FromUnixNanos(now.wall_ns);
 }
 
 absl::Status Checks::Refresh(const CheckRequest& request, Subject& subject) const {

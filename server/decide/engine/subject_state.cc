@@ -87,10 +87,10 @@ uint64_t SubjectStateOf(const Policy& policy, const Resolved& resolved, const Ch
   digest.Add(std::string_view(policy.targets[resolved.target].name));
   // In the policy's order, in which budgets and rules that are inserted elsewhere leave them.
   for (const uint32_t rule : policy.rules.FindAll({.identity = &resolved.identity,
-                                                   .tags = request.tags,
-                                                   .remote_address = request.remote_address,
-                                                   .target = resolved.target,
-                                                   .wall_ns = now.wall_ns})) {
+                             .tags = request.tags,
+                             .remote_address = request.remote_address,
+                             .target = resolved.target,
+                             .wall_ns = now.wall_ns})) {
     digest.Add(OfRule(policy.rules, rule));
   }
   for (int i = 0; i < resolved.candidates_used; ++i) {

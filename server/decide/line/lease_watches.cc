@@ -104,8 +104,7 @@ LeaseWatches::Owned LeaseWatches::PutBack(Owned watch, const CheckAnswer& answer
   }
   if (closed_.has_value()) status = *closed_;
   const bool is_over = watch->wait.until_ns <= now.monotonic_ns;
-  if (!status.ok() || is_over ||
-      answer.grant.state != watch->kept.request().lease->watched) {
+  if (!status.ok() || is_over || answer.grant.state != watch->kept.request().lease->watched) {
     Remove(*watch);
     return watch;
   }

@@ -108,7 +108,7 @@ class LeaseWatches {
   mutable Mutex mutex_;
   absl::flat_hash_map<uint64_t, Owned> watches_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<int64_t, uint64_t>> deadlines_ ABSL_GUARDED_BY(mutex_);  // and tickets
-  std::vector<uint64_t> due_ ABSL_GUARDED_BY(mutex_);  // tickets; some may have left
+  std::vector<uint64_t> due_ ABSL_GUARDED_BY(mutex_);    // tickets; some may have left
   int64_t look_at_ns_ ABSL_GUARDED_BY(mutex_) = kNever;  // when all are due by time alone
   uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = kTicket;
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;

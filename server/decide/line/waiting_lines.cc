@@ -132,8 +132,8 @@ int64_t WaitingLines::Advance(Now now) {
   for (int i = 0; i < kTasksAtOnce && Step(now); ++i) {
   }
   answer_.Clear();
-  const int64_t watches_ns = lease_watches_.Advance(
-      now, [&](const CheckRequest& request, CheckAnswer& answer) {
+  const int64_t watches_ns =
+      lease_watches_.Advance(now, [&](const CheckRequest& request, CheckAnswer& answer) {
         return examine_(request, now, answer);
       });
   MutexLock lock(&mutex_);
