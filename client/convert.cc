@@ -204,6 +204,7 @@ v1::LeaseUse ToProto(const LeaseUse& use) {
   proto.set_safe_spent(use.safe_spent);
   proto.set_identity(use.identity);
   proto.set_target(use.target);
+  proto.set_id(use.id);
   for (const PieceCount& count : use.counts) {
     v1::PieceCount& added = *proto.add_counts();
     const bool is_denied = count.verdict == Verdict::kDenied;
@@ -303,8 +304,12 @@ absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
   if (decision.has_chunk_scale()) answer.chunk_scale = decision.chunk_scale();
   if (decision.has_waited()) answer.waited = FromProto(decision.waited());
   if (allowed && decision.has_lease()) answer.lease = FromProto(decision.lease());
-  answer.return_again =
-      !decision.has_lease() || decision.lease().returned().error().code() == grpc::UNAVAILABLE;
+  const int returned = decision.lease().returned().error().code();
+  if (!decision.has_lease() || returned == grpc::UNAVAILABLE) {
+    answer.returned = Answer::Returned::kAgain;
+  } else if (returned == grpc::NOT_FOUND) {
+    answer.returned = Answer::Returned::kCountsAgain;
+  }
   return answer;
 }
 

@@ -72,6 +72,14 @@ class FakeHeadgate::Server final {
     MutexLock lock(&mutex_);
     return waiting_;
   }
+  bool grants_leases() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return leases_ == Leases::kGranted;
+  }
+  void SetLeases(Leases leases) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    leases_ = leases;
+  }
   void SetWaiting(Waiting waiting) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     waiting_ = waiting;
@@ -137,6 +145,7 @@ class FakeHeadgate::Server final {
   mutable Mutex mutex_;
   Network network_ ABSL_GUARDED_BY(mutex_) = Network::kUp;
   Waiting waiting_ ABSL_GUARDED_BY(mutex_) = Waiting::kInServer;
+  Leases leases_ ABSL_GUARDED_BY(mutex_) = Leases::kGranted;
   std::deque<absl::StatusOr<Answer>> script_ ABSL_GUARDED_BY(mutex_);
   Handler handler_ ABSL_GUARDED_BY(mutex_) = [](const CheckRequest&) {
     return Answer{.verdict = Verdict::kAllowed};
@@ -169,7 +178,9 @@ FakeHeadgate::Server::Decision FakeHeadgate::Server::Decide(const CheckRequest& 
   if (!answer.ok() || !answer->allowed() || request.validate_only) return decision;
   MutexLock lock(&mutex_);
   if (!answer->permit_id.has_value()) answer->permit_id = next_permit_++;
-  if (request.lease.has_value() && !answer->lease.has_value()) {
+  if (!request.lease.has_value() || leases_ == Leases::kUnknown) {
+    answer->lease.reset();
+  } else if (!answer->lease.has_value()) {
     answer->lease =
         GrantedLease{.amount = request.estimated_cost.value_or(0), .time = request.lease->time};
   }
@@ -203,13 +214,17 @@ class FakeHeadgate::Line final : public Transport {
                                const std::stop_token& stop) override {
     if (absl::Status reached = server_->Reached(); !reached.ok()) return reached;
     server_->Remember(request);
-    if (request.lease.has_value() && request.lease->returned.has_value()) {
+    const bool grants_leases = server_->grants_leases();
+    if (grants_leases && request.lease.has_value() && request.lease->returned.has_value()) {
       server_->Report({&*request.lease->returned, 1});
     }
     Server::Decision decision = server_->Decide(request);
     const bool waits =
         request.max_wait > absl::ZeroDuration() && server_->waiting() == Waiting::kInServer;
-    return waits ? Wait(request, std::move(decision), stop) : std::move(decision.answer);
+    absl::StatusOr<Answer> answer =
+        waits ? Wait(request, std::move(decision), stop) : std::move(decision.answer);
+    if (answer.ok() && !grants_leases) answer->returned = Answer::Returned::kAgain;
+    return answer;
   }
   absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
       absl::Span<const PermitReport> reports, absl::Duration, const std::stop_token&) override {
@@ -292,6 +307,8 @@ void FakeHeadgate::SetUnsettled(std::vector<std::string> budgets) {
 
 void FakeHeadgate::TakeBackLeases() { server_->TakeBackLeases(); }
 void FakeHeadgate::SetNetwork(Network network) { server_->SetNetwork(network); }
+
+void FakeHeadgate::SetLeases(Leases leases) { server_->SetLeases(leases); }
 
 void FakeHeadgate::SetWaiting(Waiting waiting) { server_->SetWaiting(waiting); }
 

@@ -46,6 +46,13 @@ class Jitter {
     return absl::StrCat(absl::Hex(name_, absl::kZeroPad16), "-", absl::Hex(number));
   }
 
+  // One such as that of a LeaseUse: not 0, and likely no other's.
+  uint64_t Number() {
+    // Relaxed: as above.
+    const uint64_t number = requests_.fetch_add(1, std::memory_order_relaxed);
+    return std::max<uint64_t>(Mix(name_ + kStep * (number + 1)), 1);
+  }
+
  private:
   static constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
 

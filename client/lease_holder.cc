@@ -1,7 +1,7 @@
 #include "client/lease_holder.h"
 
 #include <algorithm>
-#include <cmath>
+#include <tuple>
 #include <utility>
 
 namespace headgate::client::internal {
@@ -15,20 +15,6 @@ constexpr double kMoreThanUsed = 1.5;
 constexpr double kPartsOfUse = 20;
 constexpr double kFirstPieces = 10;  // while nothing is known of the work
 constexpr double kLeastPiece = 1e-9;
-constexpr size_t kMostCauses = 99;  // and one for all others
-
-// The one that denied for longest.
-const Violation* BindingOf(const Answer& answer, bool warned) {
-  const Violation* binding = nullptr;
-  const auto wait = [](const Violation& each) {
-    return each.retry_after.value_or(absl::InfiniteDuration());
-  };
-  for (const Violation& each : answer.violations) {
-    if (each.warn != warned) continue;
-    if (binding == nullptr || wait(each) > wait(*binding)) binding = &each;
-  }
-  return binding;
-}
 
 }  // namespace
 
@@ -103,8 +89,7 @@ Admission LeaseHolder::TakeSafely(Held& lease, double cost, int64_t now_ns) {
     const double wait_ns =
         (cost - lease.safe_left) / lease.safe_rate + static_cast<double>(lease.safe_at_ns - now_ns);
     const double left_ns = static_cast<double>(lease.safe_until_ns - now_ns);
-    return Refuse(cost, {Reason::kUnknown, std::nullopt, {}, {}, {}},
-                  std::max(absl::Nanoseconds(std::min(wait_ns, left_ns)), kSoon));
+    return Refuse(cost, kNoRoom, std::max(absl::Nanoseconds(std::min(wait_ns, left_ns)), kSoon));
   }
   lease.safe_left -= cost;
   lease.safe_spent += cost;
@@ -120,25 +105,14 @@ Admission LeaseHolder::Refuse(double cost, const Cause& cause,
   Admission admission{.reason = std::get<0>(cause), .retry_after = retry_after};
   if (refusal_ == Refusal::kWaits) return admission;
   ++stats_.refused;
-  const double predicted = cost * (held_.empty() ? 1 : held_.front().predicted);
-  // What refuses while an ask is under way its answer says.
-  if (asking_ && cause == kNoRoom) {
-    unexplained_.Add({1, predicted});
-  } else {
-    CountRefused(cause, {1, predicted});
-  }
+  refused_.Add(cause, cost * predicted_.cost);
   return admission;
-}
-
-void LeaseHolder::CountRefused(const Cause& cause, const Count& count) {
-  if (count.pieces == 0) return;
-  const bool is_known = refused_.contains(cause) || refused_.size() < kMostCauses;
-  refused_[is_known ? cause : Cause{std::get<0>(cause), std::nullopt, {}, {}, {}}].Add(count);
 }
 
 Admission LeaseHolder::RefuseForRoom(double cost, int64_t now_ns) {
   if (!error_.ok()) {
-    Admission admission = Refuse(cost, {Reason::kUnknown, std::nullopt, {}, {}, {}}, std::nullopt);
+    needed_ = std::max(needed_, cost);                // the error may pass
+    Admission admission{.reason = Reason::kUnknown};  // nobody has refused it
     admission.error = error_;
     return admission;
   }
@@ -159,46 +133,12 @@ Admission LeaseHolder::RefuseForRoom(double cost, int64_t now_ns) {
 void LeaseHolder::CountAlone(double cost, bool admitted) {
   wanted_ = true;
   needed_ = std::max(needed_, cost);
-  if (admitted) {
-    ++stats_.admitted;
-    ++stats_.local;
-    stats_.spent += cost;
-  } else {
-    ++stats_.refused;
-  }
+  if (admitted) ++stats_.local;
 }
 
 void LeaseHolder::Settle(double estimate, const WorkDone& done) {
   under_way_ = std::max<int64_t>(under_way_ - 1, 0);
-  if (done.actual_cost.has_value()) {
-    settled_cost_ = settled_cost_.value_or(0) + *done.actual_cost;
-    settled_estimate_ += estimate;
-  }
-  if (done.busy_time.has_value()) {
-    busy_time_ = busy_time_.value_or(absl::ZeroDuration()) + *done.busy_time;
-  }
-}
-
-void LeaseHolder::RemoveWaiter(double cost) {
-  const auto found = waiters_.find(cost);
-  if (found != waiters_.end() && --found->second == 0) waiters_.erase(found);
-}
-
-std::vector<PieceCount> LeaseHolder::TakeRefused() {
-  std::vector<PieceCount> counts;
-  if (closed_) CountRefused(kNoRoom, std::exchange(unexplained_, {}));
-  for (const auto& [cause, count] : std::exchange(refused_, {})) {
-    const auto& [reason, limit_kind, budget, rule, signal] = cause;
-    counts.push_back({.verdict = Verdict::kDenied,
-                      .reason = reason,
-                      .limit_kind = limit_kind,
-                      .budget = budget,
-                      .rule = rule,
-                      .signal = signal,
-                      .pieces = count.pieces,
-                      .cost = count.cost});
-  }
-  return counts;
+  told_.Add(done, predicted_ * estimate);
 }
 
 void LeaseHolder::RetireFront() {
@@ -221,36 +161,29 @@ void LeaseHolder::ReturnSafe() {
 void LeaseHolder::Return(Held lease) {
   LeaseUse use{.spent = std::max(lease.amount - lease.left, 0.0),
                .pieces = lease.pieces,
-               .counts = TakeRefused(),
+               .counts = refused_.Take(),
                .identity = options_.identity,
                .target = options_.target,
-               .safe_spent = lease.safe_spent};
+               .safe_spent = lease.safe_spent,
+               .id = jitter_.Number()};
   const double spent = use.spent + use.safe_spent;
   if (lease.pieces > 0) {
     if (options_.piece == 0)
       piece_ = std::max(spent / static_cast<double>(lease.pieces), kLeastPiece);
     PieceCount admitted = lease.admitted;
     admitted.pieces = lease.pieces;
-    admitted.cost = spent * lease.predicted;
+    admitted.cost = spent * lease.predicted.cost;
     use.counts.push_back(std::move(admitted));
   }
-  if (!lease.permit_id.has_value() && use.counts.empty()) return;
   PermitReport report{.permit_id = lease.permit_id.value_or(0)};
-  // Of what nobody has settled the prediction stands.
-  if (settled_cost_.has_value() && lease.pieces > 0) {
-    const double unsettled = std::max(spent - std::exchange(settled_estimate_, 0), 0.0);
-    report.done.actual_cost = *std::exchange(settled_cost_, {}) + lease.predicted * unsettled;
-  }
-  if (busy_time_.has_value() && lease.pieces > 0) {
-    report.done.busy_time = std::exchange(busy_time_, {});
-  }
-  if (lease.is_plain) {
-    if (!report.done.actual_cost.has_value()) {
-      report.done.actual_cost = lease.predicted * use.spent;
-    }
+  if (lease.permit_id.has_value()) {
+    told_.AddTo(report.done, lease.predicted * spent,
+                lease.is_plain ? ToldWork::Silence::kIsTold : ToldWork::Silence::kIsPredicted);
   } else {
-    report.lease_use.emplace(std::move(use));
+    told_ = {};  // nothing is charged
+    if (use.counts.empty()) return;
   }
+  if (!lease.is_plain) report.lease_use.emplace(std::move(use));
   returns_.push_back(std::move(report));
 }
 
@@ -283,21 +216,33 @@ void LeaseHolder::OnState(uint64_t state, int64_t now_ns) {
 void LeaseHolder::RetireOver(int64_t now_ns) {
   while (!held_.empty() && now_ns >= held_.front().ends_ns) RetireFront();
   if (safe_.has_value() && now_ns >= safe_->safe_until_ns) ReturnSafe();
+  if (!held_.empty() || refused_.IsEmpty()) return;
+  refused_.Notice(now_ns);
+  if (now_ns >= CountsDue(now_ns)) ReturnCounts();
+}
+
+int64_t LeaseHolder::CountsDue(int64_t now_ns) const {
+  if (!held_.empty() || refused_.IsEmpty()) return kNever;
+  if (refused_.noticed_ns() == 0) return now_ns;
+  return refused_.noticed_ns() + absl::ToInt64Nanoseconds(options_.time);
+}
+
+void LeaseHolder::ReturnCounts() {
+  refused_.Explain(kNoRoom);
+  if (refused_.IsEmpty()) return;
+  returns_.push_back({.lease_use = LeaseUse{.counts = refused_.Take(),
+                                            .identity = options_.identity,
+                                            .target = options_.target,
+                                            .id = jitter_.Number()}});
 }
 
 void LeaseHolder::Close() {
   closed_ = true;
+  refused_.Explain(kNoRoom);
   ReturnSafe();
   while (!held_.empty()) RetireFront();
-  CountRefused(kNoRoom, std::exchange(unexplained_, {}));
-  if (refused_.empty()) return;
-  // Nothing is held: it is only counted.
-  returns_.push_back(
-      {.lease_use = LeaseUse{
-           .counts = TakeRefused(), .identity = options_.identity, .target = options_.target}});
+  ReturnCounts();
 }
-
-std::vector<PermitReport> LeaseHolder::TakeReturns() { return std::exchange(returns_, {}); }
 
 bool LeaseHolder::WantsAnother(int64_t now_ns) const {
   if (held_.size() >= 2) return false;
@@ -306,7 +251,7 @@ bool LeaseHolder::WantsAnother(int64_t now_ns) const {
     const bool wants = needed_ > 0 || !waiters_.empty();
     return wants && under_way_ == 0 && held_.front().left < PieceNeeded();
   }
-  if (needed_ > 0 || !waiters_.empty()) return true;
+  if (needed_ > 0 || LacksRoomForWaiters(now_ns)) return true;
   if (held_.empty()) return wanted_;
   const Held& lease = held_.front();
   if (lease.pieces == 0) return false;
@@ -347,9 +292,9 @@ double LeaseHolder::MostWanted(double least, int64_t now_ns) {
 
 std::optional<CheckRequest> LeaseHolder::NextAsk(int64_t now_ns) {
   RetireOver(now_ns);
-  if (closed_ || asking_ || !error_.ok() || !WantsAnother(now_ns)) return std::nullopt;
+  if (closed_ || asking_ || !WantsAnother(now_ns)) return std::nullopt;
   const double least = LeastNeeded();
-  const bool is_smaller = denial_.has_value() && least < denial_->least;
+  const bool is_smaller = denial_.has_value() && PieceNeeded() < denial_->least;
   if (now_ns < ask_not_before_ns_ && !is_smaller) return std::nullopt;
   if (!held_.empty() && held_.front().one_at_a_time) RetireFront();
   asking_ = true;
@@ -387,14 +332,11 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
   asking_ = false;
   ReturnSafe();
   unreachable_ = false;
+  error_ = absl::OkStatus();
   failures_ = 0;
   ask_not_before_ns_ = 0;
   if (!answer.allowed()) {
-    Denial denial{.cause = {answer.reason, std::nullopt, {}, {}, {}}, .least = asked_least_};
-    if (const Violation* const binding = BindingOf(answer, false); binding != nullptr) {
-      denial.cause = {answer.reason, binding->limit_kind, binding->budget, binding->rule,
-                      binding->signal};
-    }
+    Denial denial{.cause = CauseOf(answer), .least = asked_piece_};
     const absl::Duration again = answer.retry_after.value_or(options_.time);
     ask_not_before_ns_ = now_ns + absl::ToInt64Nanoseconds(std::min(again, kLongestPause * 5));
     if (answer.retry_after.has_value()) denial.until_ns = ask_not_before_ns_;
@@ -405,13 +347,13 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
     }
     // It has stood in line for its time: whoever waits still stands there again.
     if (answer.waited.has_value()) ask_not_before_ns_ = now_ns;
-    CountRefused(denial.cause, std::exchange(unexplained_, {}));
+    refused_.Explain(denial.cause);
     denial_ = std::move(denial);
     needed_ = 0;
     wanted_ = false;
     return;
   }
-  CountRefused(kNoRoom, std::exchange(unexplained_, {}));
+  refused_.Explain(kNoRoom);
   denial_.reset();
   needed_ = 0;
   wanted_ = false;
@@ -432,9 +374,13 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
              .reject_ratio = granted.reject_ratio,
              .one_at_a_time = granted.one_at_a_time,
              .is_plain = !answer.lease.has_value(),
-             .state = granted.state,
-             .admitted = {}};
-  if (granted.amount > 0) lease.predicted = answer.predicted_cost / granted.amount;
+             .state = granted.state};
+  if (granted.amount > 0) {
+    if (answer.predicted_cost > 0) lease.predicted.cost = answer.predicted_cost / granted.amount;
+    const auto busy = answer.predicted_busy_time.value_or(absl::ZeroDuration());
+    lease.predicted.busy_seconds = absl::ToDoubleSeconds(busy) / granted.amount;
+  }
+  predicted_ = lease.predicted;
   if (granted.safe_rate > 0 && answer.permit_id.has_value()) {
     lease.safe_rate = granted.safe_rate / 1e9;
     // The server's lease began no later than now, and no earlier than this one. Of an answer that
@@ -442,13 +388,9 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
     lease.safe_at_ns = now_ns + time_ns + absl::ToInt64Nanoseconds(options_.time) / 4;
     lease.safe_until_ns = lease.ends_ns + absl::ToInt64Nanoseconds(granted.safe_time);
   }
-  if (const Violation* const warns = BindingOf(answer, true); warns != nullptr) {
-    lease.admitted.limit_kind = warns->limit_kind;
-    lease.admitted.budget = warns->budget;
-    lease.admitted.rule = warns->rule;
-    lease.admitted.signal = warns->signal;
-  }
-  lease.admitted.reason = answer.reason;
+  PieceCount& admitted = lease.admitted;
+  std::tie(admitted.reason, admitted.limit_kind, admitted.budget, admitted.rule, admitted.signal) =
+      CauseOf(answer);
   held_.push_back(std::move(lease));
   if (!is_overtaken_ || granted.state == state_) return;
   // It may have been decided before the order, and then nobody would take it back.
@@ -458,9 +400,14 @@ void LeaseHolder::OnAnswer(const Answer& answer, int64_t now_ns) {
 
 void LeaseHolder::OnError(const absl::Status& status, bool unreachable, int64_t now_ns) {
   asking_ = false;
-  CountRefused({Reason::kUnknown, std::nullopt, {}, {}, {}}, std::exchange(unexplained_, {}));
+  refused_.Explain(kNoRoom);
   const bool repeats = unreachable || absl::IsResourceExhausted(status);
-  if (!repeats && !absl::IsCancelled(status)) error_ = status;
+  error_ = repeats || absl::IsCancelled(status) ? absl::OkStatus() : status;
+  if (!error_.ok()) {
+    // It may pass: whoever comes again has it asked again.
+    needed_ = 0;
+    wanted_ = false;
+  }
   unreachable_ = unreachable;
   if (!unreachable) ReturnSafe();
   ask_not_before_ns_ =
@@ -468,9 +415,9 @@ void LeaseHolder::OnError(const absl::Status& status, bool unreachable, int64_t 
 }
 
 int64_t LeaseHolder::NextLook(int64_t now_ns) const {
-  int64_t look_ns = held_.empty() ? kNever : held_.front().ends_ns;
+  int64_t look_ns = held_.empty() ? CountsDue(now_ns) : held_.front().ends_ns;
   if (safe_.has_value()) look_ns = std::min(look_ns, safe_->safe_until_ns);
-  if (asking_ || !error_.ok()) return look_ns;
+  if (asking_) return look_ns;
   if (WantsAnother(now_ns)) return std::min(look_ns, ask_not_before_ns_);
   // Half of its time is not over yet.
   const bool is_used = held_.size() == 1 && held_.front().pieces > 0;

@@ -30,17 +30,20 @@
 #include <headgate/check.h>
 #include <headgate/lease.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/jitter.h"
+#include "client/refused_pieces.h"
+#include "client/told_work.h"
 
 namespace headgate::client::internal {
 
@@ -57,14 +60,17 @@ class LeaseHolder {
   bool IsAlone(int64_t now_ns) {
     return unreachable_ && !HasCurrent(now_ns) && SafeLease(now_ns) == nullptr;
   }
-  // What was decided so; there is still work to do.
+  // What was decided so; there is still work to do. The server is not told of it.
   void CountAlone(double cost, bool admitted);
   // A piece is done.
   void Settle(double estimate, const WorkDone& done);
 
   // Somebody waits for room for a piece of this cost, or has gone.
   void AddWaiter(double cost) { ++waiters_[cost]; }
-  void RemoveWaiter(double cost);
+  void RemoveWaiter(double cost) {
+    const auto found = waiters_.find(cost);
+    if (found != waiters_.end() && --found->second == 0) waiters_.erase(found);
+  }
   bool HasWaiters() const { return !waiters_.empty(); }
 
   // The Check to send now; none: there is nothing to ask, or one is under way. What is returned
@@ -80,14 +86,16 @@ class LeaseHolder {
   bool IsIdle() const {
     return closed_ || (held_.empty() && !asking_ && !wanted_ && waiters_.empty());
   }
+  bool is_asking() const { return asking_; }
   // When to look again whether something is to be asked or returned, if nothing happens before.
   int64_t NextLook(int64_t now_ns) const;
 
-  // Leases that are over go back.
+  // Leases that are over go back, and counts that none takes with it in time go alone: refusals
+  // that the answer to an ask has not explained within a lease's time had no room.
   void RetireOver(int64_t now_ns);
   // All go back, and nothing is admitted any more.
   void Close();
-  std::vector<PermitReport> TakeReturns();
+  std::vector<PermitReport> TakeReturns() { return std::exchange(returns_, {}); }
 
   LeaseStats stats(int64_t now_ns) const;
 
@@ -104,23 +112,13 @@ class LeaseHolder {
     double reject_ratio = 0;
     bool one_at_a_time = false;
     bool is_plain = false;                      // the permit of a server that knows no leases
-    double predicted = 1;                       // cost for each estimated unit
+    ToldWork::Predicted predicted = {};         // of one estimated unit
     double safe_rate = 0;                       // in a nanosecond
     int64_t safe_at_ns = 0, safe_until_ns = 0;  // what it has come to until then is in `safe_left`
     double safe_left = 0, safe_spent = 0;
-    uint64_t state = 0;   // in which it was granted
-    PieceCount admitted;  // what its pieces are counted as
+    uint64_t state = 0;        // in which it was granted
+    PieceCount admitted = {};  // what its pieces are counted as
   };
-  using Cause = std::tuple<Reason, std::optional<LimitKind>, std::string, std::string, std::string>;
-  struct Count {
-    int64_t pieces = 0;
-    double cost = 0;
-    void Add(const Count& more) {
-      pieces += more.pieces;
-      cost += more.cost;
-    }
-  };
-  inline static const Cause kNoRoom = {Reason::kCapacity, std::nullopt, {}, {}, {}};
   struct Denial {
     Cause cause;
     int64_t until_ns = kNever;  // kNever: for good
@@ -135,7 +133,9 @@ class LeaseHolder {
   std::optional<Admission> RefusedBy(const Held& lease, double cost);
   Admission TakeSafely(Held& lease, double cost, int64_t now_ns);
   Admission Refuse(double cost, const Cause& cause, std::optional<absl::Duration> retry_after);
-  void CountRefused(const Cause& cause, const Count& count);
+  // When counts go alone, if no lease takes them before.
+  int64_t CountsDue(int64_t now_ns) const;
+  void ReturnCounts();
   // There is no room for it.
   Admission RefuseForRoom(double cost, int64_t now_ns);
   void RetireFront();
@@ -146,18 +146,22 @@ class LeaseHolder {
   // Those of another state.
   void RetireUnlike(uint64_t state);
   bool WantsAnother(int64_t now_ns) const;
+  // The largest piece that waits does not fit into what is held.
+  bool LacksRoomForWaiters(int64_t now_ns) const {
+    return !waiters_.empty() && std::none_of(held_.begin(), held_.end(), [&](const Held& lease) {
+      return now_ns < lease.ends_ns && lease.left >= waiters_.rbegin()->first;
+    });
+  }
   double PieceNeeded() const;
   double LeastNeeded() const;
   double MostWanted(double least, int64_t now_ns);
-  std::vector<PieceCount> TakeRefused();
 
   const LeaseOptions options_;
   Jitter& jitter_;
   std::deque<Held> held_;     // the current one, and the next
   std::optional<Held> safe_;  // over, and kept for its safe rate
   std::map<double, int> waiters_;
-  std::map<Cause, Count> refused_;
-  Count unexplained_;  // pieces that found no room while an ask is under way
+  RefusedPieces refused_;
   std::vector<PermitReport> returns_;
   std::optional<Denial> denial_;
   Refusal refusal_ = Refusal::kCounts;  // of the piece that is looked at
@@ -181,12 +185,11 @@ class LeaseHolder {
   int64_t since_ns_ = 0;
   // What there is ever room for, as far as is known: see LeastNeeded.
   double most_of_least_ = std::numeric_limits<double>::infinity();
-  bool ran_out_ = false;                // since the last ask
-  bool was_whole_ = false;              // the last grant was all that had been asked for
-  int64_t under_way_ = 0;               // pieces of a lease that allows one at a time
-  std::optional<double> settled_cost_;  // of pieces that were settled with a cost
-  double settled_estimate_ = 0;         // of the same
-  std::optional<absl::Duration> busy_time_;
+  bool ran_out_ = false;    // since the last ask
+  bool was_whole_ = false;  // the last grant was all that had been asked for
+  int64_t under_way_ = 0;   // pieces of a lease that allows one at a time
+  ToldWork told_;
+  ToldWork::Predicted predicted_;  // of one estimated unit, by the newest lease
   LeaseStats stats_;
 };
 

@@ -63,6 +63,11 @@ Admission LeaseRunner::DecideAlone(double cost, Refusal refusal) {
 Admission LeaseRunner::AdmitLocked(double cost, int64_t now_ns, Refusal refusal) {
   Admission admission =
       holder_.IsAlone(now_ns) ? DecideAlone(cost, refusal) : holder_.Admit(cost, now_ns, refusal);
+  if (!admission.admitted && holder_.is_asking()) {
+    // The thread may stand in line for long.
+    holder_.RetireOver(now_ns);
+    Return();
+  }
   Signal(now_ns);
   return admission;
 }
@@ -92,6 +97,7 @@ absl::Status LeaseRunner::WaitLocked(Lock& lock, double cost, int64_t deadline_n
       return admission.error;
     }
     if (!admission.retry_after.has_value()) {
+      if (!is_last) (void)AdmitLocked(cost, now_ns, Refusal::kCounts);
       return absl::FailedPreconditionError("refused, and waiting will not change that");
     }
     if (is_last) return absl::DeadlineExceededError("");
@@ -162,6 +168,14 @@ void LeaseRunner::OnState(uint64_t state) {
   work_.notify_one();
 }
 
+void LeaseRunner::ReturnAgain(const CheckRequest& ask, Answer::Returned returned) {
+  if (!ask.lease->returned.has_value()) return;
+  const PermitReport& report = *ask.lease->returned;
+  if (returned == Answer::Returned::kAgain) core_->reporter().Add(report);
+  if (returned != Answer::Returned::kCountsAgain) return;
+  if (const auto counts = Reporter::CountsAlone(report)) core_->reporter().Add(*counts);
+}
+
 void LeaseRunner::Ask(Lock& lock, CheckRequest ask) {
   const int64_t last_ns = deadlines_.empty() ? 0 : *deadlines_.rbegin();
   // Nobody is kept waiting by an ask in the background: it stands in line in any case, where who
@@ -175,16 +189,14 @@ void LeaseRunner::Ask(Lock& lock, CheckRequest ask) {
   const int64_t now_ns = Now();
   if (answer.ok()) {
     unreachable_ = absl::OkStatus();
-    if (answer->return_again && ask.lease->returned.has_value()) {
-      core_->reporter().Add(*ask.lease->returned);
-    }
+    ReturnAgain(ask, answer->returned);
     holder_.OnAnswer(*answer, now_ns);
   } else {
     const bool unreachable =
         absl::IsUnavailable(answer.status()) || absl::IsDeadlineExceeded(answer.status());
     if (unreachable) unreachable_ = answer.status();
     // It may not have arrived; to say it twice is harmless.
-    if (ask.lease->returned.has_value()) core_->reporter().Add(*ask.lease->returned);
+    ReturnAgain(ask, Answer::Returned::kAgain);
     holder_.OnError(answer.status(), unreachable, now_ns);
   }
   room_.notify_all();

@@ -56,6 +56,8 @@ class LeaseRunner {
   void Ask(Lock& lock, CheckRequest ask);
   void Return();
   void OnState(uint64_t state);
+  // Once more, what came back with an ask.
+  void ReturnAgain(const CheckRequest& ask, Answer::Returned returned);
 
   const std::shared_ptr<Core> core_;
   const LeaseOptions options_;

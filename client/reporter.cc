@@ -35,6 +35,15 @@ void Reporter::Add(const PermitReport& report) {
   if (queue_.size() == 1 || queue_.size() == Transport::kMaxReports) wake_.notify_one();
 }
 
+std::optional<PermitReport> Reporter::CountsAlone(const PermitReport& report) {
+  if (!report.lease_use.has_value() || report.permit_id == 0) return std::nullopt;
+  if (report.lease_use->counts.empty()) return std::nullopt;
+  PermitReport counts{.lease_use = report.lease_use};
+  counts.lease_use->spent = 0;
+  counts.lease_use->pieces = 0;
+  return counts;
+}
+
 bool Reporter::Flush(absl::Duration timeout) {
   Lock lock(mutex_);
   flush_to_ = added_;
@@ -129,6 +138,8 @@ std::vector<PermitReport> Reporter::Count(const std::vector<PermitReport>& batch
       again.back().measured = false;
     } else {
       ++stats_.refused;
+      if (!absl::IsNotFound(result.status())) continue;
+      if (auto counts = CountsAlone(batch[i])) again.push_back(*std::move(counts));
     }
   }
   stats_.failed += batch.size() - answered;

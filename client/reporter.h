@@ -5,7 +5,8 @@
 // of up to 2 s, until it is taken or time is up: reporting twice is harmless. One whose sender the
 // server does not know is tried twice more, each time late enough for another token to be found. A
 // call that fails otherwise loses its batch. A report whose measured busy time the server does not
-// take goes once more, without it. When the queue is full, further reports are dropped.
+// take goes once more, without it; one of a lease that it does not know goes once more with nothing
+// but its counts. When the queue is full, further reports are dropped.
 //
 // Thread-safe; owns one thread.
 //
@@ -24,6 +25,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -50,6 +52,9 @@ class Reporter {
 
   // Never blocks for longer than a lock.
   void Add(const PermitReport& report);
+  // Of a report of a lease: what a server can still count that does not know the lease, such as
+  // one that was started anew. By its number it is counted once, whatever is repeated.
+  static std::optional<PermitReport> CountsAlone(const PermitReport& report);
   // Waits until what was added before is sent or refused; false if that takes longer.
   bool Flush(absl::Duration timeout);
   // Sends what is queued, for at most `timeout`, and ends; what remains is dropped, and so is what

@@ -1,41 +1,40 @@
-// What a piece of a lease costs its holder and the server, and how holders share a budget.
+// What a piece of a lease costs its holder and the server, and how holders share a budget: the
+// parts in C++. `./dev bench lease [PART...]` runs these and those of the other SDKs, and prints
+// one line of all figures (lease/bench.sh).
 //
-//   headgate-bench-lease [--rounds=N]
+//   headgate-bench-lease PART
 //
-// admit_ns is a piece on one thread, admit_two_threads_ns the wall time of a piece where two
+// prints the part's figures as NAME=VALUE, one a line. It ends with 77 where this machine cannot
+// measure them.
+//
+// admit: admit_ns is a piece on one thread, admit_two_threads_ns the wall time of a piece where two
 // threads share the lease; medians of rounds. server_percent_at_100k is the share of a core that
 // headgated takes while one holder spends 100,000 pieces a second, for ten seconds, over real
 // sockets.
 //
-// Then twenty holders of unequal greed, whose pieces cost 1 to 5 and who want twenty times as much
-// as there is, share one budget for ten seconds: jain is Jain's index of what each was admitted,
-// and used is what all were admitted of what was due.
+// share: twenty holders of unequal greed, whose pieces cost 1 to 5 and who want twenty times as
+// much as there is, share one budget for ten seconds: jain is Jain's index of what each was
+// admitted, and used is what all were admitted of what was due.
 //
-// revoke_ms is how long a pause takes to reach holders: from the moment that CreateOverride returns
-// until the last of eight, who hold leases of ten seconds and work all the time, admits nothing
-// more; 0: it had stopped before. It is the median of the pauses, and revoke_worst_ms the worst.
+// simulated, with the real holders and engines: over_admitted is by how much a budget admitted more
+// than it may, at worst, in 10^6 steps in which everything goes wrong (tests/sim/leases/world.h);
+// safe_over is by how much twenty holders whose server is killed spend more than they hold and the
+// budget's rate, until their safe time is over.
 //
-// The rest is simulated, with the real holders and engines: over_admitted is by how much a budget
-// admitted more than it may, at worst, in 10^6 steps in which everything goes wrong
-// (tests/sim/leases/world.h); safe_over is by how much twenty holders whose server is killed spend
-// more than they hold and the budget's rate, until their safe time is over.
+// approximate, revoke: see lease/approximate.h, lease/revoke.h.
 
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <headgate/client.h>
 #include <headgate/lease.h>
-#include <headgate/v1/override_service.grpc.pb.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -43,7 +42,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/system_clock.h"
+#include "tests/bench/lease/approximate.h"
+#include "tests/bench/lease/revoke.h"
 #include "tests/sim/leases/killed_server.h"
 #include "tests/sim/leases/world.h"
 #include "tests/testing/headgated_process.h"
@@ -92,6 +94,18 @@ double CpuSecondsOf(pid_t pid) {
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
+// One that runs.
+class Server {
+ public:
+  Server() : process_({.yaml = kConfig}) {
+    if (absl::Status started = process_.Start(); !started.ok()) Fail(started.ToString());
+  }
+  const HeadgatedProcess& operator*() const { return process_; }
+
+ private:
+  HeadgatedProcess process_;
+};
+
 std::unique_ptr<Client> NewClient(const HeadgatedProcess& server) {
   return Take(
       Client::Create({.address = server.address(), .on_unreachable = OnUnreachable::Fail()}));
@@ -125,14 +139,11 @@ double ServerPercentAt100k(const HeadgatedProcess& server, Lease& lease) {
   return 100 * (CpuSecondsOf(server.pid()) - cpu) / (Seconds() - begin);
 }
 
-struct Shares {
-  double jain = 0, used = 0;
-};
-
-Shares ShareWithTwenty(const HeadgatedProcess& server) {
+std::string MeasureShares() {
   constexpr int kHolders = 20;
   constexpr double kSeconds = 10;
-  const std::unique_ptr<Client> client = NewClient(server);
+  const Server server;
+  const std::unique_ptr<Client> client = NewClient(*server);
   std::vector<double> spent(kHolders, 0.0);
   std::atomic<bool> done = false;
   std::vector<std::thread> threads;
@@ -157,120 +168,54 @@ Shares ShareWithTwenty(const HeadgatedProcess& server) {
     squares += each * each;
   }
   if (sum > due) Fail(absl::StrCat("the holders were admitted ", sum - due, " too much"));
-  return {.jain = sum * sum / (kHolders * squares), .used = sum / due};
+  return absl::StrFormat("jain=%.3f\nused=%.3f\n", sum * sum / (kHolders * squares), sum / due);
 }
 
-// Pauses whoever is of the identity, for a minute; its number.
-int64_t Pause(v1::OverrideService::Stub& overrides, const std::string& identity) {
-  v1::CreateOverrideRequest request;
-  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-  request.mutable_selector()->set_identity(identity);
-  request.set_actor("bench");
-  request.set_reason("how soon it is heard");
-  request.mutable_expires_in()->set_seconds(60);
-  v1::CreateOverrideResponse response;
-  grpc::ClientContext context;
-  const grpc::Status status = overrides.CreateOverride(&context, request, &response);
-  if (!status.ok()) Fail(status.error_message());
-  return response.override().id();
-}
-
-void Resume(v1::OverrideService::Stub& overrides, int64_t pause) {
-  v1::DeleteOverrideRequest request;
-  request.set_id(pause);
-  request.set_actor("bench");
-  request.set_reason("it was heard");
-  v1::DeleteOverrideResponse response;
-  grpc::ClientContext context;
-  const grpc::Status status = overrides.DeleteOverride(&context, request, &response);
-  if (!status.ok()) Fail(status.error_message());
-}
-
-// Of each pause, in milliseconds.
-std::vector<double> Revocations(const HeadgatedProcess& server) {
-  constexpr size_t kHolders = 8;
-  constexpr int kPauses = 15;
-  const std::unique_ptr<Client> client = NewClient(server);
-  const auto overrides = v1::OverrideService::NewStub(
-      grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials()));
-  // When each admitted a piece last, and how often: in a line of the cache of its own.
-  struct alignas(64) Holder {
-    std::atomic<double> last = 0;
-    std::atomic<int64_t> admitted = 0;
-  };
-  std::array<Holder, kHolders> holders;
-  std::atomic<bool> done = false;
-  std::vector<std::thread> threads;
-  for (Holder& holder : holders) {
-    threads.emplace_back([&] {
-      const auto lease = Take(
-          client->NewLease({.identity = "job:plenty", .piece = 1e6, .time = absl::Seconds(10)}));
-      while (!done.load()) {
-        if (lease->Admit(1)) {
-          holder.last = Seconds();
-          ++holder.admitted;
-        }
-        usleep(200);
-      }
-    });
-  }
-  std::vector<double> took;
-  for (int i = 0; i < kPauses; ++i) {
-    // All hold a lease, and have for a while.
-    for (const Holder& holder : holders) {
-      const int64_t before = holder.admitted;
-      while (holder.admitted < before + 100) usleep(1000);
-    }
-    const int64_t pause = Pause(*overrides, "plenty");
-    const double returned = Seconds();
-    // Until nobody has admitted anything for a while.
-    double last = returned;
-    do {
-      usleep(300'000);
-      for (const Holder& holder : holders) last = std::max<double>(last, holder.last);
-    } while (Seconds() - last < 0.25);
-    took.push_back(1e3 * (last - returned));
-    Resume(*overrides, pause);
-  }
-  done = true;
-  for (std::thread& thread : threads) thread.join();
-  return took;
-}
-
-int Main(int argc, char** argv) {
-  int rounds = 9;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word.rfind("--rounds=", 0) != 0 || !absl::SimpleAtoi(word.substr(9), &rounds) ||
-        rounds < 1) {
-      Fail("usage: headgate-bench-lease [--rounds=N]");
-    }
-  }
-  HeadgatedProcess server({.yaml = kConfig});
-  if (absl::Status started = server.Start(); !started.ok()) Fail(started.ToString());
-  const std::unique_ptr<Client> client = NewClient(server);
-  const auto lease = Take(client->NewLease({.identity = "job:plenty", .piece = 1e6}));
-  if (absl::Status turn = lease->Wait(1, absl::Seconds(10)); !turn.ok()) Fail(turn.ToString());
-  std::vector<double> one, two;
-  for (int i = 0; i < rounds; ++i) {
-    one.push_back(PieceNs(*lease, 1, 2'000'000));
-    two.push_back(PieceNs(*lease, 2, 2'000'000));
-  }
-  const double percent = ServerPercentAt100k(server, *lease);
-  const Shares shares = ShareWithTwenty(server);
-  std::vector<double> revoked = Revocations(server);
-  const double worst = *std::max_element(revoked.begin(), revoked.end());
-  lease->Close();
+std::string MeasureSimulated() {
   leases::World world({.seed = 1});
   world.Run(1'000'000);
   if (!world.violation().empty()) Fail(world.violation());
-  std::printf(
-      "lease: admit_ns=%.1f admit_two_threads_ns=%.1f server_percent_at_100k=%.2f "
-      "over_admitted=%.1f jain=%.3f used=%.3f revoke_ms=%.1f revoke_worst_ms=%.1f "
-      "safe_over=%.1f\n",
-      Median(one), Median(two), percent, world.over_admitted(), shares.jain, shares.used,
-      Median(std::move(revoked)), worst, leases::SpendAfterTheKill({.seed = 1}).over);
-  return 0;
+  return absl::StrFormat("over_admitted=%.1f\nsafe_over=%.1f\n", world.over_admitted(),
+                         leases::SpendAfterTheKill({.seed = 1}).over);
+}
+
+std::string MeasureAdmit() {
+  constexpr int kRounds = 9;
+  const Server server;
+  const std::unique_ptr<Client> client = NewClient(*server);
+  const auto lease = Take(client->NewLease({.identity = "job:plenty", .piece = 1e6}));
+  if (absl::Status turn = lease->Wait(1, absl::Seconds(10)); !turn.ok()) Fail(turn.ToString());
+  std::vector<double> one, two;
+  for (int i = 0; i < kRounds; ++i) {
+    one.push_back(PieceNs(*lease, 1, 2'000'000));
+    two.push_back(PieceNs(*lease, 2, 2'000'000));
+  }
+  return absl::StrFormat("admit_ns=%.1f\nadmit_two_threads_ns=%.1f\nserver_percent_at_100k=%.2f\n",
+                         Median(one), Median(two), ServerPercentAt100k(*server, *lease));
+}
+
+struct Part {
+  std::string_view name;
+  std::string (*measure)();  // empty: this machine cannot
+};
+constexpr Part kParts[] = {{"admit", MeasureAdmit},
+                           {"share", MeasureShares},
+                           {"revoke", bench::MeasureRevocation},
+                           {"simulated", MeasureSimulated},
+                           {"approximate", bench::MeasureApproximate}};
+
+int Main(int argc, char** argv) {
+  const std::string_view name = argc == 2 ? argv[1] : "";
+  for (const Part& part : kParts) {
+    if (part.name != name) continue;
+    const std::string figures = part.measure();
+    std::fputs(figures.c_str(), stdout);
+    return figures.empty() ? 77 : 0;
+  }
+  std::fprintf(stderr, "usage: headgate-bench-lease PART\nparts:");
+  for (const Part& part : kParts) std::fprintf(stderr, " %s", std::string(part.name).c_str());
+  std::fputc('\n', stderr);
+  return 2;
 }
 
 }  // namespace

@@ -257,6 +257,29 @@ TEST_F(LeaseHolderTest, AsksEarlierForASmallerPieceThanWasDenied) {
   EXPECT_EQ(Asked().lease->least, 2);
 }
 
+TEST_F(LeaseHolderTest, WaitsForAPartOfItsUseAndPiecesAreRefusedMeanwhileAsItWas) {
+  const auto spend_in_half_a_second = [this] {
+    for (int i = 0; i < 50; ++i) {
+      now_ += 10 * kMs;
+      EXPECT_TRUE(Admits(10));
+    }
+  };
+  Hold(1000);
+  spend_in_half_a_second();
+  EXPECT_EQ(Asked().lease->least, 1) << "the use is not known yet";
+  Grant(1100);
+  spend_in_half_a_second();
+  for (int i = 0; i < 49; ++i) {
+    now_ += 10 * kMs;
+    EXPECT_TRUE(Admits(10));
+  }
+  EXPECT_NEAR(Asked().lease->least, 50, 1);
+  Deny(absl::Seconds(1));
+  now_ += 500 * kMs;
+  EXPECT_EQ(Refused(10).retry_after, absl::Milliseconds(500));
+  EXPECT_FALSE(Asks()) << "there is no room for a piece either";
+}
+
 TEST_F(LeaseHolderTest, WhatIsDeniedForGoodHasNoTimeToComeBack) {
   Asked();
   Deny(std::nullopt, Reason::kDenyRule);
@@ -264,17 +287,6 @@ TEST_F(LeaseHolderTest, WhatIsDeniedForGoodHasNoTimeToComeBack) {
   EXPECT_FALSE(Asks());
   now_ += kSecond;  // rules change
   EXPECT_TRUE(Asks());
-}
-
-TEST_F(LeaseHolderTest, RefusesAPieceThatIsTooLargeForGood) {
-  Asked();
-  GrantWith({.amount = 100, .time = absl::Seconds(1), .largest_piece = 30});
-  EXPECT_TRUE(Admits(30));
-  const Admission refused = Refused(31);
-  EXPECT_EQ(refused.reason, Reason::kMaxCost);
-  EXPECT_FALSE(refused.retry_after.has_value());
-  EXPECT_EQ(Refused(200).reason, Reason::kMaxCost);
-  EXPECT_TRUE(Admits(1));
 }
 
 TEST_F(LeaseHolderTest, RefusesItsShareByChance) {
@@ -306,18 +318,46 @@ TEST_F(LeaseHolderTest, LetsOnePieceAtATimeWhereItHasOnePlace) {
   EXPECT_EQ(ask.lease->returned->lease_use->spent, 10);
 }
 
-TEST_F(LeaseHolderTest, SaysWhatItsPiecesReallyCost) {
+TEST_F(LeaseHolderTest, LeavesWhatIsRefundedBeyondOneLeaseToTheNext) {
   Hold(100);
   EXPECT_TRUE(Admits(10));
   EXPECT_TRUE(Admits(20));
-  holder().Settle(10, {.actual_cost = 40, .busy_time = absl::Milliseconds(5)});
-  holder().Settle(20, {.busy_time = absl::Milliseconds(7)});
+  now_ += kSecond;
+  Asked();
+  Grant(100);
+  EXPECT_TRUE(Admits(5));
+  holder().Settle(30, {.actual_cost = 0});
+  EXPECT_TRUE(Admits(40));
+  now_ += 500 * kMs;
+  Asked();
+  Grant(100);
+  EXPECT_TRUE(Admits(60));
   holder().Close();
   const std::vector<PermitReport> returns = holder().TakeReturns();
-  ASSERT_THAT(returns, SizeIs(1));
-  EXPECT_EQ(returns[0].lease_use->spent, 30);
-  EXPECT_EQ(returns[0].done.actual_cost, 80) << "40, and 20 that are predicted to cost 40";
-  EXPECT_EQ(returns[0].done.busy_time, absl::Milliseconds(12));
+  ASSERT_THAT(returns, SizeIs(2));
+  EXPECT_EQ(returns[0].done.actual_cost, 30) << "45 of 2 each, and 60 less";
+  EXPECT_FALSE(returns[1].done.actual_cost.has_value());
+}
+
+TEST_F(LeaseHolderTest, TellsRefusalsWithinTheTimeOfALeaseWhateverItsAskDoes) {
+  Hold(10);
+  EXPECT_TRUE(Admits(10));
+  Refused(3);
+  EXPECT_TRUE(Asked().lease->returned == std::nullopt);
+  now_ += kSecond;  // it stands in line for long
+  holder().RetireOver(now_);
+  EXPECT_THAT(holder().TakeReturns(), SizeIs(1)) << "the lease";
+  now_ += kSecond - 1;
+  holder().RetireOver(now_);
+  EXPECT_THAT(holder().TakeReturns(), IsEmpty());
+  now_ += 1;
+  holder().RetireOver(now_);
+  const std::vector<PermitReport> told = holder().TakeReturns();
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].permit_id, 0);
+  EXPECT_NE(told[0].lease_use->id, 0);
+  EXPECT_EQ(told[0].lease_use->counts[0].reason, Reason::kCapacity);
+  EXPECT_EQ(told[0].lease_use->counts[0].cost, 6);
 }
 
 TEST_F(LeaseHolderTest, IsAloneWhenWhatItHeldIsOverAndNobodyAnswers) {
@@ -337,26 +377,16 @@ TEST_F(LeaseHolderTest, IsAloneWhenWhatItHeldIsOverAndNobodyAnswers) {
   EXPECT_EQ(holder().stats(now_).local, 1);
 }
 
-TEST_F(LeaseHolderTest, EndsWithTheErrorOfAServerThatWillNeverGrant) {
+TEST_F(LeaseHolderTest, TellsTheErrorOfTheServerAndAsksAgainForWhoComesAgain) {
   Asked();
   holder().OnError(absl::PermissionDeniedError("no such right"), false, now_);
-  EXPECT_TRUE(absl::IsPermissionDenied(Refused().error));
   now_ += 3600 * kSecond;
   EXPECT_FALSE(Asks());
-}
-
-TEST_F(LeaseHolderTest, TakesAnOrdinaryPermitForALease) {
+  EXPECT_TRUE(absl::IsPermissionDenied(Refused().error));
+  EXPECT_EQ(holder().stats(now_).refused, 0) << "nobody has refused it";
   Asked();
-  Answer answer{.verdict = Verdict::kAllowed, .permit_id = 9, .predicted_cost = 10};
-  holder().OnAnswer(answer, now_);
-  EXPECT_TRUE(Admits(7));
-  EXPECT_FALSE(Admits(4));
-  holder().Close();
-  const std::vector<PermitReport> returns = holder().TakeReturns();
-  ASSERT_FALSE(returns.empty());
-  EXPECT_EQ(returns[0].permit_id, 9);
-  EXPECT_EQ(returns[0].done.actual_cost, 7) << "as predicted";
-  EXPECT_FALSE(returns[0].lease_use.has_value());
+  Grant(10);
+  EXPECT_TRUE(Admits());
 }
 
 TEST_F(LeaseHolderTest, CountsAPieceThatWaitsOnlyWhenItGivesUp) {
@@ -467,7 +497,8 @@ TEST_F(SafeRateTest, KeepsItsLeaseUntilSomebodyAnswers) {
   LoseTheServer();
   AdmitsIn(1251);
   const CheckRequest ask = Asked();
-  EXPECT_FALSE(ask.lease->returned.has_value()) << "it may arrive though no answer does";
+  EXPECT_EQ(ask.lease->returned.value_or(PermitReport()).permit_id, 0)
+      << "it may arrive though no answer does: only what was refused is told";
   EXPECT_EQ(ask.max_wait, absl::ZeroDuration());
   EXPECT_THAT(holder().TakeReturns(), IsEmpty());
   Grant(20);

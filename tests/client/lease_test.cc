@@ -65,17 +65,6 @@ TEST_F(LeaseTest, RefusesOptionsThatMeanNothing) {
   EXPECT_TRUE(absl::IsInvalidArgument(lease->Settle(1, {.actual_cost = -1})));
 }
 
-TEST_F(LeaseTest, SpendsGivesBackAndIsCountedToThePiece) {
-  const auto lease = NewLease({.piece = 1});
-  for (int i = 0; i < 700; ++i) ASSERT_TRUE(lease->Wait(1, kForever).ok());
-  lease->Close();
-  ASSERT_TRUE(Flushed(*client_));
-  EXPECT_NEAR(server_.Debt("backfill:etl"), 700, 1e-6);
-  EXPECT_EQ(Counted()[Outcome::kAllowed].checks, 700);
-  EXPECT_EQ(Counted()[Outcome::kDenied].checks, lease->stats().refused);
-  EXPECT_EQ(server_.permits(), 0);
-}
-
 TEST_F(LeaseTest, OfManyThreadsSpendsWhatIsDueAndNoMore) {
   const auto lease = NewLease({.piece = 1});
   std::atomic<int> admitted = 0;
@@ -149,33 +138,6 @@ TEST_F(LeaseTest, ItsClientClosesIt) {
   client_ = nullptr;
   EXPECT_TRUE(absl::IsCancelled(lease->Admit(1).error));
   EXPECT_NEAR(server_.Debt("backfill:etl"), 10, 1e-6);
-}
-
-TEST(LeaseUnreachable, SpendsWhatItHoldsAndThenDoesWhatItWasTold) {
-  for (const bool proceeds : {true, false}) {
-    FakeHeadgate headgate;
-    const auto client =
-        NewClient(headgate, Options(proceeds ? OnUnreachable::Proceed() : OnUnreachable::Fail()));
-    const auto lease = *client->NewLease({.piece = 10});
-    ASSERT_TRUE(lease->Wait(10, kForever).ok());
-    headgate.SetNetwork(FakeHeadgate::Network::kDown);
-    ASSERT_TRUE(WaitUntil([&] { return lease->stats().held > 0; }));
-    EXPECT_TRUE(lease->Admit(1).admitted);
-    headgate.time().Advance(absl::Seconds(1));
-    // What is refused before the call has failed is refused for want of room.
-    EXPECT_TRUE(WaitUntil([&] {
-      const Admission admission = lease->Admit(1);
-      if (!proceeds) return absl::IsUnavailable(admission.error);
-      EXPECT_TRUE(admission.error.ok());
-      return admission.admitted && admission.local;
-    }));
-    headgate.SetNetwork(FakeHeadgate::Network::kUp);
-    headgate.time().Advance(absl::Seconds(10));
-    EXPECT_TRUE(WaitUntil([&] {
-      const Admission admission = lease->Admit(1);
-      return admission.admitted && !admission.local;
-    }));
-  }
 }
 
 }  // namespace

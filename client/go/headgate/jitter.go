@@ -43,6 +43,11 @@ func (j *jitter) requestID() string {
 	return fmt.Sprintf("%016x-%x", j.name, j.requests.Add(1)-1)
 }
 
+// number is one such as that of a LeaseUse: not zero, and likely no other's.
+func (j *jitter) number() uint64 {
+	return max(mix(j.name+jitterStep*j.requests.Add(1)), 1)
+}
+
 func mix(x uint64) uint64 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
 	x = (x ^ (x >> 27)) * 0x94d049bb133111eb

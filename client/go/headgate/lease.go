@@ -3,6 +3,7 @@ package headgate
 import (
 	"context"
 	"maps"
+	"math"
 	"sync"
 	"time"
 )
@@ -10,6 +11,8 @@ import (
 const (
 	shortestLease = 100 * time.Millisecond
 	longestLease  = 10 * time.Second
+	usualSafe     = 10 * time.Second
+	longestSafe   = time.Minute
 )
 
 // LeaseOptions say whose a Lease is. All of it may be left out where the client's Options have the
@@ -26,6 +29,9 @@ type LeaseOptions struct {
 	// For how long what is granted is spent, from 100 ms to 10 s: so late a pause or a new rule is
 	// noticed where the server cannot tell it at once. Zero: 1 s.
 	Time time.Duration
+	// For how long to go on at a safe rate where Headgate cannot be reached, at most a minute. A holder
+	// that dies is charged its safe rate for so long. Zero: 10 s. Below zero: not at all.
+	SafeTime time.Duration
 }
 
 // Lease admits many small pieces of work out of amounts that the server has granted in advance, so
@@ -52,8 +58,10 @@ type LeaseOptions struct {
 //     over, and is sized by what was used lately. What is left goes back. Where nothing is used,
 //     nothing is asked for.
 //   - The throttle log counts each piece as if it had been asked, with what refused it.
-//   - While Headgate is unreachable, what is left is spent; then OnUnreachable decides each piece, as
-//     it does each Check.
+//   - While Headgate is unreachable, what is left is spent. Then pieces are admitted at the safe rate that
+//     the server has reserved for this holder, which all holders together keep to; when SafeTime is over,
+//     OnUnreachable decides each piece, as it does each Check. With rate: auto or max_concurrency, or while
+//     it stands in line, a holder has no such rate.
 //
 // A server that knows no leases gives permits, which are spent likewise; LeaseStats.Plain tells so.
 //
@@ -63,8 +71,9 @@ type Lease struct {
 	request Request // what each of its Checks has
 	piece   float64
 	time    time.Duration
-	base    time.Time // since which it counts the time, so that a clock that is set does no harm
-	isReal  bool      // its clock is the system's
+	safeFor time.Duration // zero: not at all
+	base    time.Time     // since which it counts the time, so that a clock that is set does no harm
+	isReal  bool          // its clock is the system's
 
 	mu sync.Mutex // guards what follows
 	// Within these a piece is taken from current without a further look; in no case beyond.
@@ -73,6 +82,7 @@ type Lease struct {
 	quickLargest float64
 
 	current, next *grant // no next without a current
+	safe          *grant // over, and kept for its safe rate; nil: none is
 	spentBefore   float64
 	stats         LeaseStats // of grants that have ended, and what has none
 	underWay      int        // pieces of leases that are one_at_a_time
@@ -81,6 +91,7 @@ type Lease struct {
 	busyOfUnit    float64
 	told          told
 	counts        pieceCounts
+	unexplained   pieceSum // refused for want of room: the next answer says by what
 	countsSince   time.Duration
 	returns       []PermitReport // that go with the next Check if one is due, else by themselves
 	asker
@@ -95,8 +106,10 @@ type Lease struct {
 type LeaseStats struct {
 	// By leases of the server's.
 	Admitted uint64
-	// By the server, by a lease, or because there was no room in it. What ended without anybody
-	// deciding is neither.
+	// Of those, at a safe rate.
+	Safe uint64
+	// By the server, by a lease, or because there was no room in it: what the throttle log has, too. What
+	// OnUnreachable refuses, and what ends without anybody deciding, is not among them.
 	Refused uint64
 	// Admitted without a server, which OnUnreachable had it do.
 	Local uint64
@@ -120,11 +133,17 @@ func (c *Client) Lease(options LeaseOptions) (*Lease, error) {
 	if options.Time != 0 && (options.Time < shortestLease || options.Time > longestLease) {
 		return nil, invalid("time: %v is not from %v to %v", options.Time, shortestLease, longestLease)
 	}
+	if options.SafeTime > longestSafe {
+		return nil, invalid("safe_time: %v is above %v", options.SafeTime, longestSafe)
+	}
 	request.RequestID = ""
 	lease := &Lease{client: c, request: request, piece: options.Piece, time: options.Time, base: c.clock.Now(),
-		costOfUnit: 1, alarmAt: never}
+		costOfUnit: 1, alarmAt: never, asker: asker{mostOfLeast: math.Inf(1)}}
 	if lease.time == 0 {
 		lease.time = usualLeaseTime
+	}
+	if lease.safeFor = max(options.SafeTime, 0); options.SafeTime == 0 {
+		lease.safeFor = usualSafe
 	}
 	_, lease.isReal = c.clock.(SystemClock)
 	return c.leases.add(lease)
@@ -207,7 +226,7 @@ func (l *Lease) Stats() LeaseStats {
 	defer l.mu.Unlock()
 	now := l.now()
 	stats := l.stats
-	for _, each := range []*grant{l.current, l.next} {
+	for _, each := range []*grant{l.current, l.next, l.safe} {
 		if each == nil {
 			continue
 		}

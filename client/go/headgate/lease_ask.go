@@ -10,6 +10,10 @@ import (
 // How a Lease asks for the next one. There is a goroutine for that while there is something to ask, so
 // that one Check is under way at a time. With the lock, but for the Check and the pauses.
 
+// Of what is used in the time of a lease this part is asked for at least, so that who waits for room
+// piece by piece does not ask for each.
+const partsOfUse = 20
+
 // asker is what is known of Checks for leases.
 type asker struct {
 	isRunning bool
@@ -39,6 +43,8 @@ type asker struct {
 	// The most that is asked for of a server that knows no leases, and grants all or nothing. Zero:
 	// there is no bound.
 	mostOfPlain float64
+	// What there is ever room for beyond one piece, as far as is known: see paced.
+	mostOfLeast float64
 }
 
 // plan is what is to be asked now, or else when to look again.
@@ -53,6 +59,7 @@ type plan struct {
 // leaseCheck is one Check for a lease.
 type leaseCheck struct {
 	request  Request
+	piece    float64 // that has to find room
 	least    float64
 	most     float64
 	returned *PermitReport
@@ -97,7 +104,7 @@ func (l *Lease) isOccupied() bool {
 // blocks is until when this one does not ask.
 func (l *Lease) blocks(now time.Duration, waiter *leaseWaiter) time.Duration {
 	until := waiter.notBefore
-	if l.isLocal() && now < l.failure.askAt {
+	if (l.isLocal(now) || l.isSafe(now)) && now < l.failure.askAt {
 		until = max(until, min(waiter.localAt, l.failure.askAt))
 	}
 	if waiter.cost >= l.pauseLeast {
@@ -119,7 +126,9 @@ func (l *Lease) blockedUntil(least float64) time.Duration {
 }
 
 // isLocal tells whether OnUnreachable decides, since nobody answers.
-func (l *Lease) isLocal() bool { return l.failure.isOutage() && l.client.fallback.decides() }
+func (l *Lease) isLocal(now time.Duration) bool {
+	return l.failure.isOutage() && l.client.fallback.decides() && !l.isSafe(now)
+}
 
 // usualPiece is what a piece costs where none is waited for.
 func (l *Lease) usualPiece() float64 {
@@ -213,7 +222,7 @@ func (l *Lease) pause(now, until time.Duration) {
 
 func (l *Lease) ask(now time.Duration, p plan) {
 	check := l.newCheck(now, p)
-	timeout := l.client.slice(&check.request, p.patience)
+	timeout := l.client.slice(&check.request, min(p.patience, l.mostPatience(now)))
 	inTime, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	l.asked++
@@ -239,8 +248,8 @@ func (l *Lease) newCheck(now time.Duration, p plan) *leaseCheck {
 	for l.current != nil && !l.current.fits(p.least) {
 		isUsed := l.current.spent >= l.current.amount/2
 		isShort = isShort || isUsed
-		if !isUsed && !l.current.oneAtATime && l.next == nil {
-			break // smaller pieces go on with it
+		if !l.current.oneAtATime && l.next == nil && (!isUsed || l.current.safe.rate > 0) {
+			break // smaller pieces go on with it, or nobody may answer, and its safe rate is needed
 		}
 		l.dropCurrent()
 	}
@@ -252,7 +261,9 @@ func (l *Lease) newCheck(now time.Duration, p plan) *leaseCheck {
 	if l.lasts > 0 {
 		lasts = min(lasts, max(l.lasts, shortestLease))
 	}
-	most := 1.5*l.pace.used(now, l.spent(), lasts) - left
+	used := l.pace.used(now, l.spent(), lasts)
+	least := l.paced(p.least, used)
+	most := 1.5*used - left
 	if isShort {
 		most = max(most, 2*l.amount)
 	}
@@ -260,14 +271,14 @@ func (l *Lease) newCheck(now time.Duration, p plan) *leaseCheck {
 	if l.mostOfPlain > 0 {
 		most = min(most, l.mostOfPlain)
 	}
-	most = max(most, p.least)
+	most = max(most, least)
 	if l.largest[1] > 0 {
 		l.largest = [2]float64{l.largest[1], 0}
 	}
 	if l.requestID == "" {
 		l.requestID = l.client.jitter.requestID()
 	}
-	check := &leaseCheck{request: l.request, least: p.least, most: most, sent: now}
+	check := &leaseCheck{request: l.request, piece: p.least, least: least, most: most, sent: now}
 	check.request.RequestID = l.requestID
 	check.request.EstimatedCost = &check.most
 	if last := len(l.returns) - 1; last >= 0 && l.returns[last].LeaseUse != nil {
@@ -275,5 +286,24 @@ func (l *Lease) newCheck(now time.Duration, p plan) *leaseCheck {
 		l.returns = l.returns[:last:last]
 	}
 	check.request.Lease = &LeaseTerms{Least: check.least, Time: l.time, Returned: check.returned}
+	if l.safeFor > 0 {
+		rate := used / lasts.Seconds()
+		if rate == 0 {
+			rate = most / l.time.Seconds()
+		}
+		check.request.Lease.SafeRate, check.request.Lease.SafeTime = min(rate, MaxCost), l.safeFor
+	}
 	return check
+}
+
+// paced is what is asked for at least where a piece costs this, and so much is used in a lease's time.
+func (l *Lease) paced(piece, used float64) float64 {
+	least := min(used/partsOfUse, l.mostOfLeast)
+	if l.current != nil {
+		least = min(least, l.current.largestPiece)
+	}
+	if l.stats.Plain {
+		least = piece
+	}
+	return max(least, piece)
 }

@@ -14,6 +14,9 @@ func leaseTermsToProto(terms *LeaseTerms) *headgatev1.LeaseTerms {
 	if terms.Time != 0 {
 		proto.Time = durationpb.New(terms.Time)
 	}
+	if terms.SafeTime != 0 {
+		proto.SafeRate, proto.SafeTime = terms.SafeRate, durationpb.New(terms.SafeTime)
+	}
 	if terms.Returned != nil {
 		proto.Returned = reportToProto(terms.Returned)
 	}
@@ -24,7 +27,8 @@ func leaseUseToProto(use *LeaseUse) *headgatev1.LeaseUse {
 	if use == nil {
 		return nil
 	}
-	proto := &headgatev1.LeaseUse{Spent: use.Spent, Pieces: use.Pieces, Identity: use.Identity, Target: use.Target}
+	proto := &headgatev1.LeaseUse{Spent: use.Spent, Pieces: use.Pieces, Identity: use.Identity, Target: use.Target,
+		SafeSpent: use.SafeSpent, Id: use.ID}
 	for _, count := range use.Counts {
 		verdict := headgatev1.Verdict_VERDICT_DENIED
 		if count.Allowed {
@@ -43,7 +47,7 @@ func leaseGrantFromProto(proto *headgatev1.Lease) *LeaseGrant {
 	}
 	grant := &LeaseGrant{Amount: proto.GetAmount(), Time: proto.GetTime().AsDuration(),
 		LargestPiece: proto.GetLargestPiece(), RejectRatio: proto.GetRejectRatio(), OneAtATime: proto.GetOneAtATime(),
-		State: proto.GetState()}
+		SafeRate: proto.GetSafeRate(), SafeTime: proto.GetSafeTime().AsDuration(), State: proto.GetState()}
 	if returned := proto.GetReturned(); returned != nil {
 		reported := reportedFromProto(returned)
 		grant.Returned = &reported

@@ -18,6 +18,14 @@ type pieceSum struct {
 	cost   float64
 }
 
+// noRoom is of pieces that were refused while no more was known than that.
+var noRoom = PieceCause{Reason: ReasonCapacity}
+
+func (s *pieceSum) add(pieces int64, cost float64) {
+	s.pieces += pieces
+	s.cost = min(s.cost+cost, MaxCost) // no server takes more
+}
+
 func (c *pieceCounts) add(cause PieceCause, pieces int64, cost float64) {
 	if c.byCause == nil {
 		c.byCause = map[PieceCause]pieceSum{}
@@ -29,8 +37,7 @@ func (c *pieceCounts) add(cause PieceCause, pieces int64, cost float64) {
 		}
 	}
 	sum := c.byCause[cause]
-	sum.pieces += pieces
-	sum.cost = min(sum.cost+cost, MaxCost) // no server takes more
+	sum.add(pieces, cost)
 	c.byCause[cause] = sum
 }
 

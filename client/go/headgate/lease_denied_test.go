@@ -42,7 +42,7 @@ func TestPiecesAreRefusedAsTheirLeaseWasUntilItMayBeAskedForAgain(t *testing.T) 
 	h.refuses(5, headgate.ReasonCapacity, 5*time.Millisecond)
 	h.wantChecks(2)
 	h.closes()
-	wantEqual(t, h.told(), map[headgate.PieceCause]int64{hadNoRoom: 2, rowsAreFull: 2})
+	wantEqual(t, h.told(), map[headgate.PieceCause]int64{rowsAreFull: 4}) // what the answer said that came then
 	wantEqual(t, h.Stats(), headgate.LeaseStats{Refused: 4})
 }
 
@@ -83,7 +83,7 @@ func TestRefusalsAreToldWithinTheLeasesTimeThoughNothingComesBack(t *testing.T) 
 	h.passes(time.Second - 1)
 	wantEqual(t, len(h.returned()), 0)
 	h.passes(1)
-	wantEqual(t, h.told(), map[headgate.PieceCause]int64{hadNoRoom: 1, rowsAreFull: 1})
+	wantEqual(t, h.told(), map[headgate.PieceCause]int64{rowsAreFull: 2})
 	wantEqual(t, h.fake.Reports()[0].PermitID, 0)
 }
 
@@ -217,5 +217,45 @@ func TestACheckAsksForAllWhoWait(t *testing.T) {
 	wantEqual(t, *asked.EstimatedCost, 70)
 	if asked.Lease.Returned == nil {
 		t.Error("the place is not given back before the next is asked for")
+	}
+}
+
+// busy is one that spends 10 each 10 ms, so that 1000 are used in the time of a lease.
+func busy(t *testing.T) *holder {
+	h := newHolder(t, headgate.Fail(), headgate.LeaseOptions{})
+	for i := 0; i < 200; i++ {
+		h.waits(10)
+		h.passes(10 * time.Millisecond)
+	}
+	return h
+}
+
+func TestWhoWaitsForRoomPieceByPieceAsksForAPartOfItsUse(t *testing.T) {
+	h := busy(t)
+	full(h, 0, time.Minute)
+	for h.asks(1).Allowed {
+	}
+	h.asks(1)
+	if least := h.lastCheck().Lease.Least; least < 50 || least > 150 { // what was left went at once
+		t.Errorf("it asks for %v at least, and uses 1000", least)
+	}
+	h.refuses(1, headgate.ReasonCapacity, time.Minute) // there is no room for a piece either
+}
+
+func TestWhatThereIsNeverRoomForIsAPartOfTheUseAndNotThePiece(t *testing.T) {
+	h := busy(t)
+	h.fake.Handle(func(request headgate.Request) (headgate.Answer, error) {
+		if request.Lease.Least > 5 {
+			return headgate.Answer{Reason: headgate.ReasonCapacity}, nil
+		}
+		return headgate.Answer{Allowed: true, Lease: &headgate.LeaseGrant{Amount: 5, Time: time.Second}}, nil
+	})
+	for h.Stats().Held >= 1 {
+		h.asks(1)
+	}
+	before := len(h.checks())
+	h.waits(1)
+	if asked := len(h.checks()) - before; asked > 4 {
+		t.Errorf("it has asked %d times", asked)
 	}
 }

@@ -2,7 +2,6 @@ package headgate
 
 import (
 	"math"
-	"strings"
 	"time"
 )
 
@@ -28,11 +27,13 @@ type grant struct {
 
 	spent  float64
 	pieces int64
+
+	safe safeRate
 }
 
-// newGrant is the lease that a Check was granted which asked for so much at most. It was sent, or
+// newGrant is the lease that a Check was granted by now which asked for so much at most. It was sent, or
 // admitted where it waited, at this time.
-func newGrant(answer *Answer, asked float64, at time.Duration) *grant {
+func newGrant(answer *Answer, asked float64, at, now time.Duration) *grant {
 	g := &grant{permit: answer.PermitID, amount: asked, largestPiece: math.Inf(1), begin: at,
 		end: at + usualLeaseTime, plain: answer.Lease == nil, reason: answer.Reason, cause: causeOf(answer), costOfUnit: 1}
 	if lease := answer.Lease; lease != nil {
@@ -41,6 +42,10 @@ func newGrant(answer *Answer, asked float64, at time.Duration) *grant {
 		if lease.LargestPiece > 0 {
 			g.largestPiece = lease.LargestPiece
 		}
+		if lease.SafeRate > 0 && g.permit != 0 {
+			// The server's lease began no later than now, and no earlier than this one.
+			g.safe = safeRate{rate: lease.SafeRate, at: now + lease.Time, until: g.end + lease.SafeTime}
+		}
 	}
 	if answer.PredictedCost > 0 && g.amount > 0 {
 		g.costOfUnit = answer.PredictedCost / g.amount
@@ -48,14 +53,8 @@ func newGrant(answer *Answer, asked float64, at time.Duration) *grant {
 	if g.amount > 0 {
 		g.busyOfUnit = answer.PredictedBusyTime.Seconds() / g.amount
 	}
-	if g.permit == 0 && g.cause == (PieceCause{Allowed: true}) && isUnmatched(answer) {
-		g.cause.Reason = ReasonUnmatched
-	}
 	return g
 }
-
-// Only the sentence for a person tells it apart from what a rule limits by nothing.
-func isUnmatched(answer *Answer) bool { return strings.Contains(answer.Message, "no rule matches") }
 
 func (g *grant) left() float64 { return g.amount - g.spent }
 
@@ -67,6 +66,9 @@ func (g *grant) fits(cost float64) bool { return g.spent+cost <= g.amount && cos
 func (g *grant) isHalfUsed(now time.Duration) bool {
 	return g.pieces > 0 && (g.spent >= g.amount/2 || now >= g.half())
 }
+
+// sum is all that was spent by it.
+func (g *grant) sum() float64 { return g.spent + g.safe.spent }
 
 func (g *grant) spend(cost float64) {
 	g.spent += cost
@@ -84,13 +86,13 @@ type told struct {
 // make it less than nothing is left for the next lease's.
 func (t *told) addTo(report *PermitReport, g *grant) {
 	if t.hasCost || g.plain {
-		cost := g.spent*g.costOfUnit + t.cost
+		cost := g.sum()*g.costOfUnit + t.cost
 		report.ActualCost = Cost(min(max(cost, 0), MaxCost))
 		t.cost = min(cost, 0)
 		t.hasCost = t.cost < 0
 	}
 	if t.hasBusy || g.plain && g.busyOfUnit > 0 {
-		busy := g.spent*g.busyOfUnit + t.busy
+		busy := g.sum()*g.busyOfUnit + t.busy
 		spent := time.Duration(min(max(busy, 0)*1e9, float64(longestBusy)))
 		report.BusyTime, report.Measured = &spent, true
 		t.busy = min(busy, 0)

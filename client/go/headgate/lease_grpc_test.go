@@ -54,7 +54,8 @@ func TestAllOfALeaseIsSentAndRead(t *testing.T) {
 	asked.RequestId = ""
 	wantProto(t, asked, &headgatev1.CheckRequest{Identity: "backfill:etl", Target: "orders", EstimatedCost: proto.Float64(1),
 		Pattern: "sync", Tags: map[string]string{"team": "data"},
-		Lease: &headgatev1.LeaseTerms{Least: 1, Time: durationpb.New(3 * time.Second)}})
+		Lease: &headgatev1.LeaseTerms{Least: 1, Time: durationpb.New(3 * time.Second), SafeRate: 1. / 3,
+			SafeTime: durationpb.New(10 * time.Second)}})
 	if len(reports) == 0 {
 		t.Fatal("no lease came back with a Check")
 	}
@@ -82,7 +83,12 @@ func TestAllOfALeasesReturnIsSent(t *testing.T) {
 	wantIs(t, lease.Wait(ctx, 1, headgate.Forever), nil)
 	wantIs(t, lease.Settle(1, headgate.ActualCost(3), headgate.BusyTime(time.Second)), nil)
 	wantIs(t, lease.Wait(ctx, 1, headgate.Forever), headgate.ErrDenied)
-	wantProto(t, <-returned, &headgatev1.PermitReport{PermitId: 5, ActualCost: proto.Float64(3),
+	back := <-returned
+	if back.LeaseUse.Id == 0 {
+		t.Error("it has no number to be counted once by")
+	}
+	back.LeaseUse.Id = 0
+	wantProto(t, back, &headgatev1.PermitReport{PermitId: 5, ActualCost: proto.Float64(3),
 		BusyTime: durationpb.New(time.Second), LeaseUse: &headgatev1.LeaseUse{Spent: 1, Pieces: 1,
 			Identity: "backfill:etl", Target: "orders", Counts: []*headgatev1.PieceCount{
 				{Verdict: headgatev1.Verdict_VERDICT_ALLOWED, Pieces: 1, Cost: 2}}}})

@@ -17,6 +17,9 @@ func (l *Lease) learn(check *leaseCheck, last outcome, began time.Duration) {
 			l.client.reporter.add(*returned)
 		}
 	}
+	if last.err == nil || !isOutage(last.err, check.request.MaxWait > 0) && !isGivenUp(last.err) {
+		l.returnSafe() // somebody is there
+	}
 	if last.err != nil {
 		l.learnError(now, check, last)
 		return
@@ -34,7 +37,9 @@ func (l *Lease) learn(check *leaseCheck, last outcome, began time.Duration) {
 }
 
 func (l *Lease) learnGrant(now time.Duration, check *leaseCheck, answer *Answer) {
-	g := newGrant(answer, check.most, min(check.sent+answer.Waited, now))
+	l.explain(noRoom)
+	g := newGrant(answer, check.most, min(check.sent+answer.Waited, now), now)
+	g.safe.at += l.time / 4 // of the time that was asked for: an answer that is repeated says what is left
 	l.amount, l.lasts = g.amount, g.end-g.begin
 	l.costOfUnit, l.busyOfUnit = g.costOfUnit, g.busyOfUnit
 	l.mostOfPlain *= 2
@@ -59,12 +64,20 @@ func (l *Lease) learnGrant(now time.Duration, check *leaseCheck, answer *Answer)
 }
 
 func (l *Lease) learnDenial(now time.Duration, check *leaseCheck, answer Answer, stoodInLine bool) {
-	least := check.least
+	if answer.RetryAfter == 0 && check.least > check.piece && !l.stats.Plain {
+		// It may never fit for being more than a piece.
+		l.mostOfLeast = check.least / 4
+		l.want(check.piece)
+		return
+	}
+	// Whatever it asked for beyond: who waits for that waits for a piece.
+	least := check.piece
 	if l.stats.Plain && check.most > least {
 		least, l.mostOfPlain = check.most, check.most/2
 	}
 	wait := max(min(answer.RetryAfter, l.client.options.LongestWait), shortestWait)
 	l.denial = denial{answer: answer, cause: causeOf(&answer), least: least, askAt: now + wait, retryAt: now + answer.RetryAfter}
+	l.explain(l.denial.cause)
 	l.forgetWanted(func(cost float64) bool { return cost >= least })
 	if answer.RetryAfter == 0 {
 		l.denial.retryAt, l.denial.askAt = never, now+l.client.options.LongestWait
@@ -86,6 +99,7 @@ func (l *Lease) learnError(now time.Duration, check *leaseCheck, last outcome) {
 	if isGivenUp(last.err) && !errors.Is(last.err, ErrClosed) {
 		return // nobody waits for it any more
 	}
+	l.explain(noRoom)
 	l.isWanted, l.wanted = false, 0
 	isOutage := isOutage(last.err, check.request.MaxWait > 0)
 	pause, final := l.client.pauseAfter(last, &l.patience)
@@ -98,6 +112,7 @@ func (l *Lease) learnError(now time.Duration, check *leaseCheck, last outcome) {
 	switch {
 	case isOutage && l.client.fallback.decides():
 		l.failure.askAt = now + l.client.options.OutagePause
+	case isOutage && l.isSafe(now): // who waits is admitted at that rate
 	case final != nil:
 		l.endWaiters(func(*leaseWaiter) (error, bool) { return final, true })
 	default:

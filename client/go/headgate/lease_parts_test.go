@@ -2,6 +2,7 @@ package headgate
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -85,23 +86,19 @@ func TestWhatPiecesTookIsNeverReportedAsLessThanNothing(t *testing.T) {
 }
 
 func TestWhatBecameOfPiecesIsToldAnewWhereTheirLeaseIsNotKnown(t *testing.T) {
-	use := &LeaseUse{Spent: 4, Pieces: 1, Counts: []PieceCount{{Pieces: 1, Cost: 4}}, Identity: "etl", Target: "orders"}
-	for name, result := range map[string]Reported{
-		"never issued": {Err: &Error{Code: codes.NotFound, Message: "was not issued"}},
-		"forgotten":    {Result: ReportResult{Outcome: OutcomeForgotten}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := newGate()
-			close(g.open)
-			r := newTestReporter(t, g)
-			r.returned(PermitReport{PermitID: 7, LeaseUse: use}, result)
-			mustFlush(t, r)
-			reports, _ := g.reports()
-			if len(reports) != 1 || reports[0].PermitID != 0 || reports[0].LeaseUse.Spent != 0 ||
-				len(reports[0].LeaseUse.Counts) != 1 || reports[0].LeaseUse.Identity != "etl" {
-				t.Errorf("sent are %+v", reports)
-			}
-		})
+	use := &LeaseUse{Spent: 4, Pieces: 1, Counts: []PieceCount{{Pieces: 1, Cost: 4}}, Identity: "etl", Target: "orders", ID: 77}
+	g := newGate()
+	close(g.open)
+	r := newTestReporter(t, g)
+	r.returned(PermitReport{PermitID: 7, LeaseUse: use}, Reported{Err: &Error{Code: codes.NotFound, Message: "was not issued"}})
+	mustFlush(t, r)
+	reports, _ := g.reports()
+	if len(reports) != 1 || reports[0].PermitID != 0 {
+		t.Fatalf("sent are %+v", reports)
+	}
+	want := LeaseUse{Counts: use.Counts, Identity: "etl", Target: "orders", ID: 77}
+	if got := *reports[0].LeaseUse; !reflect.DeepEqual(got, want) {
+		t.Errorf("it is %+v, want %+v", got, want)
 	}
 }
 

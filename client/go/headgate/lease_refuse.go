@@ -3,6 +3,8 @@ package headgate
 import (
 	"errors"
 	"time"
+
+	headgatev1 "github.com/headgate/headgate/client/go/headgate/v1"
 )
 
 // How a Lease answers for pieces that it has no room for. All of it with the lock.
@@ -55,21 +57,33 @@ func (l *Lease) admitWithCare(now time.Duration, cost float64) (answer Answer, e
 // answerOf is what is told of a piece that a lease admitted or refused, which is counted.
 func (l *Lease) answerOf(became taken, now time.Duration, cost float64) Answer {
 	answer := Answer{PredictedCost: cost * l.costOfUnit}
+	var limit LimitKind
 	switch became {
 	case admitted:
 		answer.Allowed, answer.Reason = true, l.current.reason
 		return answer
 	case isTooLarge:
 		answer.Reason, answer.Message = ReasonMaxCost, "The piece costs more than one may."
+		limit = headgatev1.LimitKind_LIMIT_KIND_MAX_COST
 	case isBusy:
 		answer.Reason, answer.RetryAfter = ReasonMaxConcurrency, l.shortly()
 		answer.Message = "One piece at a time: the one before has not been settled."
+		limit = headgatev1.LimitKind_LIMIT_KIND_MAX_CONCURRENCY
 	case isRejected:
-		answer.Reason, answer.RetryAfter = ReasonRejectRatio, max(l.current.end-now, 1)
+		answer.Reason, answer.RetryAfter = ReasonRejectRatio, max(l.newestEnd()-now, shortestWait)
 		answer.Message = "A rule refuses a share of pieces, and this is one of them."
+		limit = headgatev1.LimitKind_LIMIT_KIND_RULE
 	}
-	l.refused(causeOf(&answer), cost)
+	l.refused(PieceCause{Reason: answer.Reason, LimitKind: limit}, cost)
 	return answer
+}
+
+// newestEnd is when the dice are rolled by another lease.
+func (l *Lease) newestEnd() time.Duration {
+	if l.current != nil {
+		return l.current.end
+	}
+	return l.safe.safe.until
 }
 
 func (l *Lease) refused(cause PieceCause, cost float64) {
@@ -84,23 +98,35 @@ func (l *Lease) refuseForRoom(now time.Duration, cost float64) (Answer, error) {
 		if now >= l.failure.askAt {
 			l.want(cost)
 		}
-		if !l.isLocal() {
+		if l.isSafe(now) {
+			return l.answerSafely(now, cost), nil
+		}
+		if !l.isLocal(now) {
 			return Answer{}, l.failure.err
 		}
-		answer := l.decideLocally(cost)
-		if !answer.Allowed {
-			l.stats.Refused++
-		}
-		return answer, nil
+		return l.decideLocally(cost), nil
 	}
 	if l.denial.stands(now, cost) {
 		l.refused(l.denial.cause, cost)
 		return l.denied(now), nil
 	}
 	l.want(cost)
-	answer := l.onItsWay(cost)
-	l.refused(causeOf(&answer), cost)
-	return answer, nil
+	l.hadNoRoom(cost)
+	return l.onItsWay(cost), nil
+}
+
+// answerSafely is what is told of a piece while there is a safe rate.
+func (l *Lease) answerSafely(now time.Duration, cost float64) Answer {
+	switch became, wait := l.takeSafely(now, cost); became {
+	case admitted:
+		return Answer{Allowed: true, Reason: l.safeLease().reason, PredictedCost: cost * l.costOfUnit}
+	case hasNoRoom:
+		l.hadNoRoom(cost)
+		return Answer{Reason: ReasonCapacity, RetryAfter: wait, PredictedCost: cost * l.costOfUnit,
+			Message: "Headgate is unreachable, and pieces are admitted at a safe rate."}
+	default:
+		return l.answerOf(became, now, cost)
+	}
 }
 
 // denied is what the denial that stands says by now.

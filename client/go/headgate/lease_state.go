@@ -67,16 +67,27 @@ func (l *Lease) turn(now time.Duration) {
 	for l.current != nil && now >= l.current.end {
 		l.dropCurrent()
 	}
+	if l.safe != nil && now >= l.safe.safe.until {
+		l.returnSafe()
+	}
 }
 
 // dropCurrent retires it, and the next one takes its place.
 func (l *Lease) dropCurrent() {
 	g := l.current
 	l.current, l.next = l.next, nil
-	l.spentBefore += g.spent
+	l.returnSafe()
+	if !l.keepSafe(g) {
+		l.retire(g)
+	}
+}
+
+// retire counts what was done with a lease, and has it go back.
+func (l *Lease) retire(g *grant) {
+	l.spentBefore += g.sum()
 	l.stats.Admitted += uint64(g.pieces)
 	if g.pieces > 0 && !g.plain { // else the server has counted the Check
-		l.count(g.cause, g.pieces, g.spent*g.costOfUnit)
+		l.count(g.cause, g.pieces, g.sum()*g.costOfUnit)
 	}
 	if g.permit == 0 {
 		l.told = told{} // nothing is charged
@@ -92,18 +103,38 @@ func (l *Lease) dropCurrent() {
 
 // use tells what was spent of this grant, and what became of all pieces. Nil: of none, only that.
 func (l *Lease) use(g *grant) *LeaseUse {
-	use := &LeaseUse{Identity: l.request.Identity, Target: l.request.Target, Counts: l.counts.take()}
+	use := &LeaseUse{Identity: l.request.Identity, Target: l.request.Target, Counts: l.counts.take(),
+		ID: l.client.jitter.number()}
 	if g != nil {
-		use.Spent, use.Pieces = g.spent, g.pieces
+		use.Spent, use.SafeSpent, use.Pieces = g.spent, g.safe.spent, g.pieces
 	}
 	return use
 }
 
 func (l *Lease) count(cause PieceCause, pieces int64, cost float64) {
-	if l.counts.isEmpty() {
+	if !l.hasCounts() {
 		l.countsSince = l.now()
 	}
 	l.counts.add(cause, pieces, cost)
+}
+
+func (l *Lease) hasCounts() bool { return !l.counts.isEmpty() || l.unexplained.pieces > 0 }
+
+// hadNoRoom counts a piece that was refused since the next lease is not there yet.
+func (l *Lease) hadNoRoom(cost float64) {
+	if !l.hasCounts() {
+		l.countsSince = l.now()
+	}
+	l.stats.Refused++
+	l.unexplained.add(1, cost*l.costOfUnit)
+}
+
+// explain says what has refused those pieces.
+func (l *Lease) explain(cause PieceCause) {
+	if unexplained := l.unexplained; unexplained.pieces > 0 {
+		l.unexplained = pieceSum{}
+		l.count(cause, unexplained.pieces, unexplained.cost)
+	}
 }
 
 // giveBack sends what no Check takes with it.
@@ -116,14 +147,16 @@ func (l *Lease) giveBack() {
 
 // countsDue is when counts go alone, lest they be late: what is held takes them with it in time.
 func (l *Lease) countsDue() time.Duration {
-	if l.counts.isEmpty() || l.current != nil && l.current.permit != 0 {
+	if !l.hasCounts() || l.current != nil && l.current.permit != 0 {
 		return never
 	}
 	return l.countsSince + l.time
 }
 
-// tellCounts sends what became of pieces, where no lease is there with which that could go.
+// tellCounts sends what became of pieces, where no lease is there with which that could go. An answer
+// that comes later than this explains nothing any more.
 func (l *Lease) tellCounts() {
+	l.explain(noRoom)
 	if l.counts.isEmpty() {
 		return
 	}
@@ -140,9 +173,9 @@ func (l *Lease) hasRoom(cost float64) bool {
 // spent is all that was ever spent.
 func (l *Lease) spent() float64 {
 	spent := l.spentBefore
-	for _, each := range []*grant{l.current, l.next} {
+	for _, each := range []*grant{l.current, l.next, l.safe} {
 		if each != nil {
-			spent += each.spent
+			spent += each.sum()
 		}
 	}
 	return spent
@@ -202,6 +235,9 @@ func (l *Lease) setAlarm(now time.Duration) {
 			if now < g.half() && l.next == nil {
 				at = g.half()
 			}
+		}
+		if l.safe != nil {
+			at = min(at, l.safe.safe.until)
 		}
 		at = min(at, l.countsDue())
 	}
@@ -264,6 +300,7 @@ func (l *Lease) shut(ctx context.Context) {
 	for l.current != nil {
 		l.dropCurrent()
 	}
+	l.returnSafe()
 	l.giveBack()
 	l.tellCounts()
 }

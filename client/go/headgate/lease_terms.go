@@ -12,6 +12,10 @@ type LeaseTerms struct {
 	Time time.Duration
 	// The lease before, which is given back with this Check. Nil: there is none.
 	Returned *PermitReport
+	// What the holder would go on with, a second, where it can reach nobody any more, and for how long
+	// after the lease's end. Zero: it stops.
+	SafeRate float64
+	SafeTime time.Duration
 }
 
 // LeaseGrant is what a Check for a lease was answered, beside its verdict. Of a denial only Returned
@@ -31,6 +35,9 @@ type LeaseGrant struct {
 	OneAtATime bool
 	// In which it was granted: see LeaseWatcher. Zero: not known.
 	State uint64
+	// What is reserved of LeaseTerms.SafeRate, and for how long after the end. Zero: nothing.
+	SafeRate float64
+	SafeTime time.Duration
 	// What LeaseTerms.Returned did. Nil: nothing was returned.
 	Returned *Reported
 }
@@ -40,11 +47,16 @@ type LeaseUse struct {
 	// The sum of the estimates of the pieces that were admitted, and how many those were.
 	Spent  float64
 	Pieces int64
+	// Likewise of those at its safe rate, which are in Pieces as well.
+	SafeSpent float64
 	// The throttle log counts these as if each piece had been asked. At most 100.
 	Counts []PieceCount
 	// As in the Check that asked for the lease.
 	Identity string
 	Target   string
+	// By what the server knows this when it comes again, so that it counts it once: made up by chance, and
+	// the same where it is repeated. Zero: it has none.
+	ID uint64
 }
 
 // PieceCount is pieces that were admitted, or refused for one cause.

@@ -159,7 +159,7 @@ func (l *Lease) tooLate(now time.Duration, waiter *leaseWaiter) error {
 		l.refused(l.denial.cause, waiter.cost)
 	default:
 		result.Answer = l.onItsWay(waiter.cost)
-		l.refused(causeOf(&result.Answer), waiter.cost)
+		l.hadNoRoom(waiter.cost)
 	}
 	return result
 }
@@ -176,12 +176,31 @@ func (l *Lease) serveWaiters(now time.Duration) {
 		case isTooLarge:
 			return &DeniedError{Answer: l.answerOf(became, now, waiter.cost)}, true
 		case isRejected:
-			waiter.notBefore = l.current.end
+			waiter.notBefore = l.newestEnd()
 		case hasNoRoom:
-			return nil, l.isLocal() && l.admitsLocally(now, waiter)
+			if l.isSafe(now) {
+				return l.serveSafely(now, waiter)
+			}
+			return nil, l.isLocal(now) && l.admitsLocally(now, waiter)
 		}
 		return nil, false
 	})
+}
+
+// serveSafely is for while nobody answers, and there is a safe rate.
+func (l *Lease) serveSafely(now time.Duration, waiter *leaseWaiter) (error, bool) {
+	if now >= l.failure.askAt {
+		l.want(waiter.cost)
+	}
+	if now < waiter.localAt {
+		return nil, false
+	}
+	became, wait := l.takeSafely(now, waiter.cost)
+	waiter.localAt = now + wait
+	if became == isTooLarge {
+		return &DeniedError{Answer: l.answerOf(became, now, waiter.cost)}, true
+	}
+	return nil, became == admitted
 }
 
 // admitsLocally is for while nobody answers. Now and then the server is asked nevertheless.

@@ -153,6 +153,9 @@ func (l *Lease) obeyOrders() {
 // where any of it was used. With the lock.
 func (l *Lease) takeBack() {
 	isUsed := false
+	if l.safe != nil && l.safe.state != l.orders.state {
+		l.returnSafe()
+	}
 	held := []*grant{l.current, l.next}
 	l.current, l.next = nil, nil
 	var kept []*grant
@@ -163,6 +166,7 @@ func (l *Lease) takeBack() {
 			kept = append(kept, each)
 		default:
 			isUsed = isUsed || each.pieces > 0
+			each.safe.rate = 0 // somebody has just said that it is not to be used
 			l.current = each
 			l.dropCurrent()
 		}

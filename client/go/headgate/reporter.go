@@ -266,9 +266,6 @@ func (r *reporter) countOne(report PermitReport, result Reported) *PermitReport 
 		if len(result.Result.Unsettled) > 0 {
 			r.stats.Unsettled++
 		}
-		if result.Result.Outcome == OutcomeForgotten {
-			return countsAlone(report)
-		}
 		return nil
 	}
 	code := errorOf(result.Err).Code
@@ -283,13 +280,14 @@ func (r *reporter) countOne(report PermitReport, result Reported) *PermitReport 
 	return nil
 }
 
-// countsAlone is what a server counts that does not know the lease, such as one that was started anew.
+// countsAlone is what a server counts that does not know the lease, such as one that was started anew. It
+// has the number of the report, and is counted once whatever is repeated.
 func countsAlone(report PermitReport) *PermitReport {
 	use := report.LeaseUse
 	if use == nil || report.PermitID == 0 || len(use.Counts) == 0 {
 		return nil
 	}
-	return &PermitReport{LeaseUse: &LeaseUse{Counts: use.Counts, Identity: use.Identity, Target: use.Target}}
+	return &PermitReport{LeaseUse: &LeaseUse{Counts: use.Counts, Identity: use.Identity, Target: use.Target, ID: use.ID}}
 }
 
 // returned counts a report that went with a Check, whose result this is. It goes once more where nobody

@@ -82,6 +82,8 @@ struct LeaseUse {
   std::string identity = {};
   std::string target = {};
   double safe_spent = 0;  // likewise of those at its safe rate, which are in `pieces` as well
+  // By which the server knows this when it comes again, and counts it once. 0: it has none.
+  uint64_t id = 0;
 };
 
 // What one chunk of work really took. Both may be left out, and mostly are.
@@ -208,9 +210,11 @@ struct Answer {
   // How long this Check waited in the server. Absent: it was answered at once.
   std::optional<absl::Duration> waited = {};
   std::optional<GrantedLease> lease = {};  // where one was asked for and granted
-  // A lease that came back with it was not taken, by a server that knows none, or because nobody
-  // decided for the target just then: it has to be reported.
-  bool return_again = false;
+  // What became of a lease that came back with it: a server that knows none did not take it, nor
+  // one that decided for nobody just then, so that it has to be reported; one that has forgotten
+  // it can still count its pieces.
+  enum class Returned : uint8_t { kTaken, kAgain, kCountsAgain };
+  Returned returned = Returned::kTaken;
   bool local = false;  // Headgate was unreachable: this is what OnUnreachable says
 
   bool allowed() const { return verdict == Verdict::kAllowed; }

@@ -88,6 +88,11 @@ class FakeHeadgate {
   enum class Waiting { kInServer, kInClient };
   void SetWaiting(Waiting waiting);
 
+  // Whether it grants leases, as it does at first; a server from before there were any takes a
+  // Check for one for any other.
+  enum class Leases { kGranted, kUnknown };
+  void SetLeases(Leases leases);
+
   // What arrived, oldest first.
   std::vector<CheckRequest> checks() const;
   std::vector<PermitReport> reports() const;

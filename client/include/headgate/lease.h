@@ -77,7 +77,9 @@ struct Admission {
 };
 
 struct LeaseStats {
-  int64_t admitted = 0;  // pieces
+  int64_t admitted = 0;  // pieces, out of what the server granted
+  // By the server, by a lease, or because there was no room in it: what the throttle log has, too.
+  // What OnUnreachable refuses, and what ends without anybody deciding, is not among them.
   int64_t refused = 0;
   int64_t safe = 0;   // of those admitted, at a safe rate
   int64_t local = 0;  // of those admitted, without Headgate and at no rate that it knows of

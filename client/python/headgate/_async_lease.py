@@ -76,9 +76,11 @@ class AsyncLease:
             self._ring_if_news()
         try:
             while waiter.result is None:
-                left = min(max(waiter.deadline - self._now(), 0.0), LONGEST)
+                left = min(max(waiter.deadline - self._now(), 0.0), self._plan.options.time)
                 await asyncio.wait([woken], timeout=left)
                 now = self._now()
+                for report in self._state.overdue(now):
+                    self._reporter.add(report)
                 if now >= waiter.deadline:
                     self._state.serve_all(now)
                     self._ring_if_news()
@@ -117,7 +119,7 @@ class AsyncLease:
         """Takes no more pieces, and gives the rest to the reporter. Whether it was open."""
         if self._state.closed:
             return False
-        for report in self._state.close():
+        for report in self._state.close(self._now()):
             self._reporter.add(report)
         following = self._following
         self._follow_no_more()
@@ -209,7 +211,7 @@ class AsyncLease:
             await asyncio.wait([self._call])
             if self._call.cancelled():
                 left = error(Code.CANCELLED, "nobody waits for it any more")
-                said = Failure(left, 0.0, was_heard=ask.was_sent)
+                said = Failure(left, 0.0)
             else:
                 said = self._call.result()
         finally:

@@ -34,7 +34,6 @@ E = TypeVar("E", bound=enum.Enum)
 
 # Of counts alone; a decision has no such reason, but a sentence that begins so.
 _REASON_UNMATCHED = Reason.UNMATCHED.value
-_UNMATCHED = "Allowed: no rule matches"
 
 
 def _known(kind: type[E], number: int, unknown: E) -> E:
@@ -91,6 +90,9 @@ def state_of(response: v1.CheckResponse) -> int:
 def _set_terms(terms: LeaseTerms, proto: v1.LeaseTerms) -> None:
     proto.least = terms.least
     _set(terms.time, proto.time)
+    if terms.safe_time > 0:
+        proto.safe_rate = terms.safe_rate
+        _set(terms.safe_time, proto.safe_time)
     if terms.returned is not None:
         _fill_report(terms.returned, proto.returned)
 
@@ -119,6 +121,8 @@ def _lease_use(use: LeaseUse) -> v1.LeaseUse:
         counts=[_piece_count(each) for each in use.counts],
         identity=use.identity,
         target=use.target,
+        safe_spent=use.safe_spent,
+        id=use.id,
     )
 
 
@@ -151,7 +155,8 @@ def _granted(decision: v1.Decision) -> GrantedLease | None:
         reject_ratio=proto.reject_ratio,
         one_at_a_time=proto.one_at_a_time,
         state=proto.state,
-        unmatched=decision.reason == _REASON_UNMATCHED or decision.message.startswith(_UNMATCHED),
+        safe_rate=proto.safe_rate,
+        safe_time=_seconds(proto.safe_time),
         returned=_result(proto.returned) if proto.HasField("returned") else None,
     )
 

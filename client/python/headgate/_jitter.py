@@ -42,6 +42,10 @@ class Jitter:
         pause = min(first * (1 << min(failures, 30)), longest)
         return pause * (0.5 + self._random.random() / 2)
 
+    def number(self) -> int:
+        """One such as that of a LeaseUse: not 0, and likely no other's."""
+        return self._random.getrandbits(64) or 1
+
     def request_id(self) -> str:
         """Differs from all others of this client, and from those of clients with other seeds."""
         return f"{self._name}-{next(self._numbers):x}"

@@ -35,8 +35,11 @@ class Lease:
       what decides about this work, reaches the holder at once.
     - Whoever stops has given back what was left when the lease's time is over, and asks for nothing more.
     - Every piece is counted by the server as if it had been asked for.
-    - While Headgate is unreachable what is held is spent; then on_unreachable decides each piece as it
-      does each Check: `fail` raises, `wait` refuses and lets `wait` wait.
+    - While Headgate is unreachable what is held is spent. Then pieces are admitted at the safe rate that
+      the server has reserved for this holder, which all holders together keep to. When `safe_time` is
+      over, on_unreachable decides each piece as it does each Check: with `fail` an error is raised, with
+      `wait` only by `admit`, while `wait` waits. With `rate: auto` or max_concurrency, or while it stands
+      in line, a holder has no such rate.
 
     Where a budget limits concurrency, pieces go one at a time: each has to be ended by `done` or
     `settle` before the next begins. For pieces side by side take as many leases.
@@ -182,7 +185,7 @@ class Lease:
         with self._lock:
             if self._state.closed:
                 return False
-            for report in self._state.close():
+            for report in self._state.close(self._now()):
                 self._reporter.add(report)
             self._orders.stop()
             if self._thread is not None:
@@ -202,9 +205,11 @@ class Lease:
             while waiter.result is None:
                 if cancellation is not None and cancellation.is_cancelled:
                     raise error(Code.CANCELLED, "cancelled before the piece was admitted")
-                woken.wait(min(max(waiter.deadline - self._now(), 0.0), LONGEST))
+                woken.wait(min(max(waiter.deadline - self._now(), 0.0), self._plan.options.time))
                 with self._lock:
                     now = self._now()
+                    for report in self._state.overdue(now):
+                        self._reporter.add(report)
                     if now >= waiter.deadline:
                         self._state.serve_all(now)
                         self._ring_if_news()

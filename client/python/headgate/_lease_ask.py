@@ -20,6 +20,7 @@ from headgate._types import Answer, CheckRequest, PermitReport, ReportResult
 _log = logging.getLogger("headgate")
 
 _SHORTEST, _LONGEST = 0.1, 10.0
+_LONGEST_SAFE = 60.0
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,10 @@ class LeasePlan:
 
     def state(self, core: Core) -> LeaseState:
         """Of a process: with nothing held, counted or under way."""
-        return LeaseState(self.options, core.options.on_unreachable, core.decide_alone, core.jitter.chance)
+        jitter = core.jitter
+        return LeaseState(
+            self.options, core.options.on_unreachable, core.decide_alone, jitter.chance, jitter.number
+        )
 
 
 def plan(
@@ -43,6 +47,7 @@ def plan(
     tags: Mapping[str, str] | None = None,
     piece: float | None = None,
     time: float = 1.0,
+    safe_time: float = 10.0,
 ) -> LeasePlan:
     """Of the keywords that `LeaseWork` has. Raises InvalidArgumentError."""
     request = CheckRequest(identity, target, pattern=pattern, tags={} if tags is None else tags)
@@ -53,6 +58,8 @@ def plan(
             raise invalid("piece: is 0, and a lease of nothing is none")
     if not _SHORTEST <= check_seconds(time, "time") <= _LONGEST:
         raise invalid(f"time: {time} is not from {_SHORTEST} to {_LONGEST} seconds")
+    if not 0 <= check_seconds(safe_time, "safe_time") <= _LONGEST_SAFE:
+        raise invalid(f"safe_time: {safe_time} is not from 0 to {_LONGEST_SAFE} seconds")
     core.must_be_open()
     request = replace(
         request,
@@ -60,7 +67,9 @@ def plan(
         identity=request.identity or core.options.identity,
         target=request.target or core.options.target,
     )
-    options = LeaseOptions(request.identity, request.target, piece, time, core.options.longest_wait)
+    options = LeaseOptions(
+        request.identity, request.target, piece, time, safe_time, core.options.longest_wait
+    )
     return LeasePlan(request, options)
 
 
@@ -84,10 +93,10 @@ class Asker:
         try:
             answer, waits = await self._core.ask_for_lease(timed, request, ask.max_wait)
         except Error as failure:
-            return self._failure(failure, ask, io.now())
+            return self._failure(failure, io.now())
         except Exception as mistake:
             # Of a transport that somebody else has written, or the client was closed meanwhile.
-            return self._failure(error(Code.INTERNAL, repr(mistake)), ask, io.now())
+            return self._failure(error(Code.INTERNAL, repr(mistake)), io.now())
         ask.stood_in_line = stood_in_line(answer, waits, io.now() - began)
         self._id = ""
         self._failures = 0
@@ -99,11 +108,9 @@ class Asker:
             )
         return answer
 
-    def _failure(self, cause: Error, ask: Ask, now: float) -> Failure:
-        # Where nobody listens nothing was heard; a server that sends its callers away has heard them.
-        was_heard = ask.was_sent and (cause.code is not Code.UNAVAILABLE or is_sent_away(cause))
+    def _failure(self, cause: Error, now: float) -> Failure:
         if cause.code is Code.CANCELLED:
-            return Failure(cause, 0.0, was_heard=was_heard)
+            return Failure(cause, 0.0)
         options = self._core.options
         pause = self._core.jitter.backoff(self._failures, FIRST_PAUSE, LONGEST_PAUSE)
         pause = max(pause, cause.retry_delay or 0.0)
@@ -112,12 +119,12 @@ class Asker:
             self._returns_until = now + options.longest_wait
         if not is_unreachable(cause):
             is_final = cause.code is not Code.RESOURCE_EXHAUSTED
-            return Failure(cause, pause, is_final=is_final, was_heard=was_heard)
+            return Failure(cause, pause, is_final=is_final)
         if now < self._returns_until:
-            return Failure(cause, pause, was_heard=was_heard)
+            return Failure(cause, pause)
         if options.on_unreachable.decides:
             pause = options.outage_pause
-        return Failure(cause, pause, is_outage=True, was_heard=was_heard)
+        return Failure(cause, pause, is_outage=True)
 
 
 class _Timed:

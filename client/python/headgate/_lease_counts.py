@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable
 
 from headgate._lease_grant import Grant
+from headgate._lease_refusals import Unexplained
 from headgate._lease_types import Admission, LeaseUse, PieceCount
 from headgate._types import MAX_COST, LimitKind, PermitReport, Reason, Verdict
 
@@ -15,29 +17,41 @@ _Cause = tuple[Reason, "LimitKind | None", str, str, str]
 _BEYOND: _Cause = (Reason.CAPACITY, None, "", "", "")
 
 
-class Told:
-    """Thread-compatible. `identity` and `target` are named by what goes without a Check."""
+def _cause_of(refusal: Admission) -> _Cause:
+    return (refusal.reason, refusal.limit_kind, refusal.budget, refusal.rule, refusal.signal)
 
-    def __init__(self, identity: str, target: str) -> None:
+
+class Told:
+    """Thread-compatible. `identity` and `target` are named by what goes without a Check; `new_id` makes the
+    number of a message."""
+
+    def __init__(self, identity: str, target: str, new_id: Callable[[], int]) -> None:
         self._identity = identity
         self._target = target
+        self._new_id = new_id
         self._refused: dict[_Cause, tuple[int, float]] = {}
+        self._unexplained = (0, 0.0)  # refused for want of room: the next answer says by what
+        self.since = math.inf
+        """When the oldest of these was refused."""
         # What was told of pieces beyond what was predicted of them, and whether anything was.
         self._cost = 0.0
         self._tells_cost = False
         self._busy_time = 0.0
         self._tells_busy_time = False
 
-    def refuse(self, admission: Admission, cost: float) -> None:
-        limit = admission.limit_kind
-        self._add((admission.reason, limit, admission.budget, admission.rule, admission.signal), 1, cost)
+    def refuse(self, admission: Admission, cost: float, now: float) -> None:
+        self.since = min(self.since, now)
+        if isinstance(admission, Unexplained):
+            pieces, sum_before = self._unexplained
+            self._unexplained = (pieces + 1, sum_before + cost)
+        else:
+            self._add(_cause_of(admission), 1, cost)
 
-    def put_back(self, counts: Iterable[PieceCount]) -> None:
-        """They were not told after all."""
-        for each in counts:
-            if each.verdict is Verdict.DENIED:
-                cause = (each.reason, each.limit_kind, each.budget, each.rule, each.signal)
-                self._add(cause, each.pieces, each.cost)
+    def explain(self, refusal: Admission | None = None) -> None:
+        """By what those were refused of which that was not known; None: there was no room."""
+        (pieces, cost), self._unexplained = self._unexplained, (0, 0.0)
+        if pieces > 0:
+            self._add(_BEYOND if refusal is None else _cause_of(refusal), pieces, cost)
 
     def settle_cost(self, predicted: float, actual: float) -> None:
         self._tells_cost = True
@@ -54,20 +68,23 @@ class Told:
         counts = self._take_counts(grant.count())
         if grant.permit_id is None and not counts:
             return None
-        cost = self._take_cost(grant.spent * grant.ratio) if self._tells_cost else None
+        spent = grant.spent + grant.safe_spent
+        cost = self._take_cost(spent * grant.ratio) if self._tells_cost else None
         busy_time = None
         if self._tells_busy_time:
-            busy_time = self._take_busy_time(grant.spent * (grant.busy_ratio or 0.0))
+            busy_time = self._take_busy_time(spent * (grant.busy_ratio or 0.0))
         return PermitReport(
             permit_id=grant.permit_id or 0,
             actual_cost=cost,
             busy_time=busy_time,
             lease_use=LeaseUse(
                 spent=grant.spent,
+                safe_spent=grant.safe_spent,
                 pieces=grant.pieces,
                 counts=counts,
                 identity=self._identity,
                 target=self._target,
+                id=self._new_id(),
             ),
         )
 
@@ -76,7 +93,7 @@ class Told:
         counts = self._take_counts(None)
         if not counts:
             return None
-        use = LeaseUse(counts=counts, identity=self._identity, target=self._target)
+        use = LeaseUse(counts=counts, identity=self._identity, target=self._target, id=self._new_id())
         return PermitReport(permit_id=0, lease_use=use)
 
     def _old_report(self, grant: Grant) -> PermitReport | None:
@@ -90,6 +107,8 @@ class Told:
 
     def _take_counts(self, admitted: PieceCount | None) -> tuple[PieceCount, ...]:
         refused, self._refused = self._refused, {}
+        if self._unexplained[0] == 0:
+            self.since = math.inf
         counts = [
             PieceCount(Verdict.DENIED, *cause, pieces=pieces, cost=min(cost, MAX_COST))
             for cause, (pieces, cost) in refused.items()

@@ -11,12 +11,15 @@ from headgate._types import MAX_COST, Answer, Reason, Verdict, Violation
 _OLD_SERVERS_TIME = 1.0
 
 
-def _cause_of(answer: Answer, lease: GrantedLease) -> tuple[Reason, Violation | None]:
+def _cause_of(answer: Answer) -> tuple[Reason, Violation | None]:
     """With which its pieces are counted: as a Check of each would have been."""
-    warning = next((each for each in answer.violations if each.warn), None)
-    if lease.unmatched:
-        return Reason.UNMATCHED, warning
-    return (Reason.EXEMPT if answer.reason is Reason.EXEMPT else Reason.NONE), warning
+    warnings = (each for each in answer.violations if each.warn)
+    return answer.reason, max(warnings, key=wait_of, default=None)
+
+
+def wait_of(violation: Violation) -> float:
+    """The one that takes longest to admit is what is counted."""
+    return math.inf if violation.retry_after is None else violation.retry_after
 
 
 def _rate(spent: float, seconds: float) -> float:
@@ -27,6 +30,35 @@ def _rate(spent: float, seconds: float) -> float:
 def use_of_both(last: Grant, current: Grant, now: float) -> float:
     """As `Grant.use`, of two of which one followed the other."""
     return _rate(last.spent + current.spent, min(now, current.till) - last.used_from) * current.time
+
+
+class SafeRate:
+    """What may be spent after a lease's end while nobody can be reached, beginning with nothing.
+
+    Thread-compatible. No more comes together than in a lease's time, or than one piece needs: who has not
+    worked for a while does not make up for it.
+    """
+
+    __slots__ = ("_at", "_left", "_rate", "_time", "spent", "until")
+
+    def __init__(self, rate: float, begins: float, until: float, time: float) -> None:
+        self._rate = rate
+        self._at = begins
+        self.until = until
+        self._time = time
+        self._left = 0.0
+        self.spent = 0.0
+
+    def take(self, cost: float, now: float) -> float:
+        """0: it is taken; else for how long there is no room for it."""
+        most = max(self._rate * self._time, cost)
+        self._left = min(self._left + self._rate * max(now - self._at, 0.0), most)
+        self._at = max(self._at, now)
+        if cost > self._left:
+            return max((cost - self._left) / self._rate + self._at - now, 1e-9)
+        self._left -= cost
+        self.spent += cost
+        return 0.0
 
 
 class Grant:
@@ -53,6 +85,7 @@ class Grant:
         "pieces",
         "ratio",
         "reject_ratio",
+        "safe",
         "since",
         "spent",
         "state",
@@ -60,8 +93,10 @@ class Grant:
         "used_from",
     )
 
-    def __init__(self, answer: Answer, asked_for: float, since: float) -> None:
-        """`since` is when it was asked for; what it stood in line is not part of its time."""
+    def __init__(self, answer: Answer, asked_for: float, since: float, safe_from: float) -> None:
+        """`since` is when it was asked for; what it stood in line is not part of its time. With its time added,
+        `safe_from` is when its safe rate begins: a quarter of the time that was asked for after it came, as an
+        answer that is repeated says what is left of that."""
         lease = answer.lease
         self.is_old = lease is None
         if lease is None:
@@ -84,7 +119,12 @@ class Grant:
         self.ratio = answer.predicted_cost / lease.amount if known else 1.0
         busy = answer.predicted_busy_time
         self.busy_ratio = None if busy is None or lease.amount <= 0 else busy / lease.amount
-        self._cause = _cause_of(answer, lease)
+        self._cause = _cause_of(answer)
+        self.safe: SafeRate | None = None
+        if lease.safe_rate > 0 and answer.permit_id is not None:
+            self.safe = SafeRate(
+                lease.safe_rate, safe_from + lease.time, self.ends + lease.safe_time, lease.time
+            )
         self.spent = 0.0
         self.pieces = 0
         self.is_full = False  # a piece found no room that would have fitted into it whole
@@ -97,6 +137,10 @@ class Grant:
     @property
     def time(self) -> float:
         return self.ends - self.since
+
+    @property
+    def safe_spent(self) -> float:
+        return 0.0 if self.safe is None else self.safe.spent
 
     @property
     def left(self) -> float:
@@ -155,5 +199,5 @@ class Grant:
             rule="" if violation is None else violation.rule,
             signal="" if violation is None else violation.signal,
             pieces=self.pieces,
-            cost=min(self.spent * self.ratio, MAX_COST),
+            cost=min((self.spent + self.safe_spent) * self.ratio, MAX_COST),
         )

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 from headgate._errors import Error
-from headgate._lease_grant import Grant
+from headgate._lease_grant import Grant, wait_of
 from headgate._lease_types import Admission
-from headgate._types import Answer, Reason, Violation
+from headgate._types import Answer, LimitKind, Reason
 
 ADMITTED = Admission(admitted=True)
 ADMITTED_ALONE = Admission(admitted=True, message="Headgate is unreachable: allowed without it", local=True)
 # When to try again, where the next lease is on its way, and however soon a denial lets one come back.
 _SHORT = 0.005
 _SHORTEST = 0.001
+
+
+@dataclass(frozen=True)
+class Unexplained(Admission):
+    """A refusal for want of room: by what, the next answer tells."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,7 @@ def denial_of(
 def _refusal(answer: Answer) -> Admission:
     """With the names of the limit that takes longest to admit it."""
 
-    def lasts(violation: Violation) -> float:
-        return math.inf if violation.retry_after is None else violation.retry_after
-
-    binding = max((each for each in answer.violations if not each.warn), key=lasts, default=None)
+    binding = max((each for each in answer.violations if not each.warn), key=wait_of, default=None)
     refusal = Admission(
         retry_after=answer.retry_after, reason=answer.reason, message=answer.message, local=answer.local
     )
@@ -92,7 +93,7 @@ def unreachable(cause: Error, round_trip: float) -> Admission:
 
 
 def no_room(round_trip: float) -> Admission:
-    return Admission(
+    return Unexplained(
         retry_after=max(_SHORT, round_trip),
         reason=Reason.CAPACITY,
         message="No lease has room for it, and the next one is not there yet.",
@@ -101,12 +102,14 @@ def no_room(round_trip: float) -> Admission:
 
 def not_asked_yet(cause: Error, pause: float) -> Admission:
     """By a server that is overloaded, or has just stopped."""
-    return Admission(retry_after=max(_SHORT, pause), reason=Reason.CAPACITY, message=str(cause))
+    return Unexplained(retry_after=max(_SHORT, pause), reason=Reason.CAPACITY, message=str(cause))
 
 
 def too_large(cost: float, largest: float) -> Admission:
     return Admission(
-        reason=Reason.MAX_COST, message=f"A piece of {cost:g} is above the largest, {largest:g}."
+        reason=Reason.MAX_COST,
+        limit_kind=LimitKind.MAX_COST,
+        message=f"A piece of {cost:g} is above the largest, {largest:g}.",
     )
 
 
@@ -114,13 +117,23 @@ def one_at_a_time() -> Admission:
     return Admission(
         retry_after=_SHORT,
         reason=Reason.MAX_CONCURRENCY,
+        limit_kind=LimitKind.MAX_CONCURRENCY,
         message="One piece at a time: the last one has not ended.",
     )
 
 
-def by_chance(grant: Grant, now: float) -> Admission:
+def not_yet_safe(wait: float) -> Admission:
+    return Unexplained(
+        retry_after=max(wait, _SHORTEST),
+        reason=Reason.CAPACITY,
+        message="Headgate is unreachable, and pieces are admitted at a safe rate.",
+    )
+
+
+def by_chance(grant: Grant, now: float, until: float) -> Admission:
     return Admission(
-        retry_after=max(grant.ends - now, _SHORTEST),
+        retry_after=max(until - now, _SHORTEST),
         reason=Reason.REJECT_RATIO,
+        limit_kind=LimitKind.RULE,
         message=f"A rule rejects {100 * grant.reject_ratio:g}% by chance, and this is one of them.",
     )

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from collections.abc import Callable
 
 from headgate._errors import Code, Error
 from headgate._lease_counts import Told
 from headgate._lease_grant import Grant
 from headgate._lease_holdings import Holdings
-from headgate._lease_step import Ask, Failure
+from headgate._lease_step import Ask, LeaseOptions
 from headgate._lease_types import Admission
+from headgate._reports import counts_alone
 from headgate._types import Answer, PermitReport
 
 
 class Returns:
     """Thread-compatible."""
 
-    def __init__(self, held: Holdings, identity: str, target: str) -> None:
+    def __init__(self, held: Holdings, options: LeaseOptions, new_id: Callable[[], int]) -> None:
         self._held = held
-        self._told = Told(identity, target)
+        self._time = options.time
+        self._told = Told(options.identity, options.target, new_id)
+        self.explain = self._told.explain
         self._unsaid: deque[PermitReport] = deque()  # given back with an ask that failed
         self._gone_pieces = 0
         self._server_is_old = False
@@ -28,9 +33,14 @@ class Returns:
         """That leases admitted, ever."""
         return self._gone_pieces + self._held.pieces
 
-    def refuse(self, admission: Admission, cost: float) -> None:
+    @property
+    def due_at(self) -> float:
+        """When counts go alone, lest they be late: what is held takes them with it in time."""
+        return math.inf if self._held.current is not None else self._told.since + self._time
+
+    def refuse(self, admission: Admission, cost: float, now: float) -> None:
         known = self._held.known
-        self._told.refuse(admission, cost if known is None else cost * known.ratio)
+        self._told.refuse(admission, cost if known is None else cost * known.ratio, now)
 
     def settle(self, estimate: float, actual_cost: float | None, busy_time: float | None) -> None:
         """Goes with the lease that is given back next."""
@@ -41,7 +51,7 @@ class Returns:
             ratio = 0.0 if known is None else known.busy_ratio or 0.0
             self._told.settle_busy_time(estimate * ratio, busy_time)
 
-    def with_an_ask(self, *, is_denied: bool) -> PermitReport | None:
+    def with_an_ask(self) -> PermitReport | None:
         """One that goes with the ask that is sent now."""
         retired = self._held.retired
         if self._server_is_old:
@@ -50,40 +60,43 @@ class Returns:
             return self._unsaid.popleft()
         if retired and not retired[0].is_old:
             return self._report(retired.popleft())
-        # Counts alone are counted twice where a call is repeated: they wait for a lease to go with, whose
-        # permit makes that harmless, unless none is in sight.
-        return self._told.report_counts() if is_denied else None
+        # What is held takes them with it.
+        return self._told.report_counts() if self._held.current is None else None
 
-    def by_report(self, *, is_last: bool) -> list[PermitReport]:
-        """All others; at the end refusals, too, that no lease would carry."""
+    def by_report(self, now: float, *, is_last: bool) -> list[PermitReport]:
+        """All others; in the end, and where it is time, refusals, too, that no lease carries."""
+        if is_last:
+            self._told.explain()
         reports = list(self._unsaid)
         self._unsaid.clear()
         retired, self._held.retired = self._held.retired, deque()
         reports += [each for each in map(self._report, retired) if each is not None]
-        if is_last and not self._server_is_old and (counts := self._told.report_counts()) is not None:
-            reports.append(counts)
+        if is_last or now >= self.due_at:
+            self._told.explain()  # an answer that comes later explains nothing any more
+            if (counts := self._told.report_counts()) is not None and not self._server_is_old:
+                reports.append(counts)
         return reports
 
     def answered(self, ask: Ask, answer: Answer) -> None:
         returned = ask.terms.returned
         self._server_is_old = answer.lease is None
-        if returned is None or returned.lease_use is None or not returned.permit_id:
+        if returned is None:
             return
+        again: PermitReport | None = None
         if answer.lease is None:
-            self._unsaid.append(returned)
-        elif isinstance(answer.lease.returned, Error) and answer.lease.returned.code is Code.UNAVAILABLE:
-            # Nobody decided for its target just then.
-            self._unsaid.append(returned)
-        elif isinstance(answer.lease.returned, Error) and answer.lease.returned.code is Code.NOT_FOUND:
-            # By a server that has forgotten it, which can still count the pieces.
-            self._unsaid.append(PermitReport(permit_id=0, lease_use=returned.lease_use))
+            again = returned if returned.permit_id else None  # which counts nothing but permits
+        elif isinstance(result := answer.lease.returned, Error):
+            if result.code is Code.UNAVAILABLE:  # nobody decided for its target just then
+                again = returned
+            elif result.code is Code.NOT_FOUND:
+                again = counts_alone(returned)
+        if again is not None:
+            self._unsaid.append(again)
 
-    def failed(self, ask: Ask, failure: Failure) -> None:
-        returned = ask.terms.returned
-        if returned is not None and returned.permit_id:
-            self._unsaid.append(returned)
-        elif returned is not None and returned.lease_use is not None and not failure.was_heard:
-            self._told.put_back(returned.lease_use.counts)
+    def failed(self, ask: Ask) -> None:
+        """It may have arrived nevertheless: to say it twice is harmless."""
+        if ask.terms.returned is not None:
+            self._unsaid.append(ask.terms.returned)
 
     def _report(self, grant: Grant) -> PermitReport | None:
         self._gone_pieces += grant.pieces

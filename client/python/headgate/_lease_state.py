@@ -15,7 +15,8 @@ from collections.abc import Callable
 
 from headgate import _lease_refusals as refusals
 from headgate._checked import check_cost
-from headgate._errors import Code, Error, error
+from headgate._errors import Code, Error
+from headgate._lease_failures import Failures
 from headgate._lease_grant import Grant
 from headgate._lease_holdings import Holdings
 from headgate._lease_refusals import ADMITTED, Denial
@@ -23,13 +24,14 @@ from headgate._lease_returns import Returns
 from headgate._lease_step import Ask, Failure, LeaseOptions, Step, Waiter
 from headgate._lease_types import Admission, LeaseStats, LeaseTerms
 from headgate._options import OnUnreachable
-from headgate._types import Answer, PermitReport, Reason
+from headgate._types import MAX_COST, Answer, PermitReport, Reason
 
 
 class LeaseState:
     """Thread-compatible.
 
-    `decide_alone` is what the policy says of a piece, if it decides. `chance` is from 0 to below 1.
+    `decide_alone` is what the policy says of a piece, if it decides. `chance` is from 0 to below 1,
+    `new_id` a number by chance.
     """
 
     def __init__(
@@ -38,22 +40,21 @@ class LeaseState:
         policy: OnUnreachable,
         decide_alone: Callable[[float, float], Answer],
         chance: Callable[[], float],
+        new_id: Callable[[], int],
     ) -> None:
         self._options = options
         self._policy = policy
-        self._decide_alone = decide_alone
         self._held = Holdings(chance)
         self.take_easily = self._held.take_easily
-        self._returns = Returns(self._held, options.identity, options.target)
+        self._returns = Returns(self._held, options, new_id)
         self._ask: Ask | None = None  # under way
         self._denial: Denial | None = None  # the newest
-        self._failure: Failure | None = None  # of the last ask
-        self._pause_until = -math.inf
+        self._failures = Failures(policy, decide_alone)
         self._needed: float | None = None  # the largest piece that was refused for want of room
-        self._round_trip = 0.0
         self._asks_least = False
         self._order = 0  # the state that the newest order made
         self._is_overtaken = False  # the ask, by that
+        self._most_of_least = math.inf  # beyond one piece there is never room for more, as far as is known
         self._waiters: list[Waiter] = []
         self._refused = self._local = 0
         self.news = False
@@ -75,8 +76,10 @@ class LeaseState:
             denial = self._denial
             if denial is not None and not denial.is_known(cost, now):
                 denial = None
-            admission = self._without_room(cost, now, self._failure, denial)
-        return self._counted(admission, cost)
+            admission = self._safely(cost, now)
+            if admission is None:
+                admission = self._failures.refusal(cost, now, denial)
+        return self._counted(admission, cost, now)
 
     def join(self, cost: float, now: float, deadline: float, wake: Callable[[], object]) -> Waiter:
         """A piece that waits if it has to. Its result may be there at once."""
@@ -118,19 +121,26 @@ class LeaseState:
     def stats(self, now: float) -> LeaseStats:
         return LeaseStats(
             admitted=self._returns.pieces,
+            safe=self._held.safe_pieces,
             refused=self._refused,
             local=self._local,
             held=self._held.left(now),
         )
 
-    def close(self) -> list[PermitReport]:
+    def overdue(self, now: float) -> list[PermitReport]:
+        """What is to be sent now, though an ask stands in line: leases that are over, and counts that have
+        waited for its answer for as long as a lease lasts."""
+        self._held.pass_time(now)
+        return self._returns.by_report(now, is_last=False)
+
+    def close(self, now: float) -> list[PermitReport]:
         """What is left, to be given back. Whoever waits gets RuntimeError."""
         self.closed = "the lease is closed"
         for waiter in self._waiters:
             waiter.end(RuntimeError(self.closed))
         self._waiters.clear()
         self._held.retire_all()
-        return self._returns.by_report(is_last=True)
+        return self._returns.by_report(now, is_last=True)
 
     # What happens in the background.
 
@@ -144,7 +154,7 @@ class LeaseState:
             step.ask = self._ask = self._make_ask(least, now)
         elif self._ask is None:
             self._held.retire_what_is_spent()
-        step.reports = self._returns.by_report(is_last=bool(self.closed))
+        step.reports = self._returns.by_report(now, is_last=bool(self.closed))
         if step.ask is None:
             self._fill_wait(step, now)
         self.news = self._held.news = False
@@ -158,13 +168,12 @@ class LeaseState:
     def answered(self, answer: Answer, now: float) -> None:
         """The ask that is under way."""
         ask = self._take_ask()
-        self._failure = None
-        self._pause_until = -math.inf
+        self._held.return_safe()
         waited = min(answer.waited or 0.0, max(now - ask.sent, 0.0))
-        self._round_trip = max(now - ask.sent - waited, 0.0)
+        self._failures.answered(max(now - ask.sent - waited, 0.0))
         self._returns.answered(ask, answer)
         if answer.allowed:
-            self._hold(Grant(answer, ask.most, ask.sent + waited), ask, now)
+            self._hold(Grant(answer, ask.most, ask.sent + waited, now + self._options.time / 4), ask, now)
             if self._is_overtaken:
                 # It may have been decided before the order, and then nobody would take it back.
                 self._take_back(now)
@@ -176,9 +185,12 @@ class LeaseState:
         """The ask that is under way."""
         ask = self._take_ask()
         if failure.cause.code is not Code.CANCELLED:  # which says nothing of the server
-            self._failure = failure
-            self._pause_until = now + failure.pause
-        self._returns.failed(ask, failure)
+            self._failures.note(failure, now)
+            self._held.may_be_alone = failure.is_outage
+            if not failure.is_outage:
+                self._held.return_safe()
+        self._returns.failed(ask)
+        self._returns.explain()
         self.serve_all(now)
 
     def obey(self, state: int, now: float) -> None:
@@ -192,8 +204,7 @@ class LeaseState:
         self._take_back(now)
         if not is_first:
             self._denial = None
-            if self._failure is None:
-                self._pause_until = -math.inf
+            self._failures.ask_at_once()
         self.news = True
         self.serve_all(now)
 
@@ -218,6 +229,9 @@ class LeaseState:
         self.news = self.news or self._held.news
         return admission
 
+    def _safely(self, cost: float, now: float) -> Admission | None:
+        return self._held.take_safely(cost, now) if self._failures.is_outage else None
+
     def _need(self, cost: float, now: float) -> None:
         """The next ask is for that, too, though nobody waits for it; unless it was just denied."""
         if self._denial is not None and self._denial.blocks(cost, now):
@@ -225,36 +239,14 @@ class LeaseState:
         self._needed = cost if self._needed is None else max(self._needed, cost)
         self.news = True
 
-    def _counted(self, admission: Admission, cost: float) -> Admission:
-        """Those that leases admit are counted with them."""
-        if not admission.admitted:
+    def _counted(self, admission: Admission, cost: float, now: float) -> Admission:
+        """Those that leases admit are counted with them; what nobody but the policy refuses is not."""
+        if admission.local:
+            self._local += admission.admitted
+        elif not admission.admitted:
             self._refused += 1
-            self._returns.refuse(admission, cost)
-        elif admission.local:
-            self._local += 1
+            self._returns.refuse(admission, cost, now)
         return admission
-
-    def _without_room(
-        self, cost: float, now: float, failure: Failure | None, denial: Denial | None
-    ) -> Admission:
-        """A refusal, or what on_unreachable says. Raises an error that the last ask ended with."""
-        if failure is not None and failure.is_final:
-            raise _again(failure.cause)
-        if failure is not None and failure.is_outage:
-            return self._alone(cost, now, failure)
-        if denial is not None:
-            return denial.tell(now)
-        if failure is not None:
-            return refusals.not_asked_yet(failure.cause, self._pause_until - now)
-        return refusals.no_room(self._round_trip)
-
-    def _alone(self, cost: float, now: float, failure: Failure) -> Admission:
-        """As on_unreachable says."""
-        if self._policy.decides:
-            return refusals.alone(self._decide_alone(cost, now))
-        if self._policy.waits:
-            return refusals.unreachable(failure.cause, self._round_trip)
-        raise _again(failure.cause)
 
     # Those who wait.
 
@@ -269,31 +261,28 @@ class LeaseState:
         except Error as raised:
             waiter.end(raised)
             return
-        if admission.local:
+        is_safe = self._failures.is_outage and self._held.safe_lease is not None
+        if admission.local or is_safe:
             self._need(waiter.cost, now)
         if admission.admitted or admission.retry_after is None or is_late:
-            waiter.end(self._counted(admission, waiter.cost))
+            waiter.end(self._counted(admission, waiter.cost, now))
         elif admission.reason is Reason.REJECT_RATIO or (admission.local and self._policy.decides):
             # It was refused as a Check is that is repeated then, and is counted so.
-            waiter.refusal = self._counted(admission, waiter.cost)
+            waiter.refusal = self._counted(admission, waiter.cost, now)
             waiter.not_before = now + admission.retry_after
+        elif is_safe:
+            waiter.not_before = min(now + admission.retry_after, waiter.deadline)
 
     def _admission_of(self, waiter: Waiter, now: float) -> Admission:
         admission = self._take(waiter.cost, now)
         if admission is None:
-            failure = self._failure_of_those_who_wait(now)
-            return self._without_room(waiter.cost, now, failure, self._denial_of(waiter, now))
-        if admission.admitted:
+            admission = self._safely(waiter.cost, now)  # of which nothing is put back
+            if admission is None:
+                denial = self._denial_of(waiter, now)
+                admission = self._failures.refusal_of_waiter(waiter.cost, now, denial)
+        elif admission.admitted:
             waiter.grant = self._held.current
         return admission
-
-    def _failure_of_those_who_wait(self, now: float) -> Failure | None:
-        """Whoever came after its pause was over waits for what comes of the next ask; but in an outage
-        the policy decides without waiting for that."""
-        failure = self._failure
-        if failure is None or now < self._pause_until or (failure.is_outage and self._policy.decides):
-            return failure
-        return None
 
     def _denial_of(self, waiter: Waiter, now: float) -> Denial | None:
         """The newest, at the end of its time; until then, only one that is not to be asked about again."""
@@ -307,7 +296,7 @@ class LeaseState:
     def _least_wanted(self, now: float) -> float | None:
         """Of the ask that is due now; None: none is."""
         held = self._held
-        if self._ask is not None or self.closed or now < self._pause_until:
+        if self._ask is not None or self.closed or now < self._failures.pause_until:
             return None
         if held.next is not None or held.under_way:
             return None
@@ -331,25 +320,36 @@ class LeaseState:
                 costs.append(waiter.cost)
         return costs
 
-    def _make_ask(self, least: float, now: float) -> Ask:
-        self._held.make_room(least)
-        most = least if self._asks_least else self._held.most(least, now)
+    def _make_ask(self, piece: float, now: float) -> Ask:
+        self._held.make_room(piece)
+        least = piece if self._asks_least else self._held.paced(piece, self._most_of_least, now)
+        most = piece if self._asks_least else self._held.most(least, now)
         waits = [each.deadline - now for each in self._waiters if now >= each.not_before]
-        returned = self._returns.with_an_ask(is_denied=self._denial is not None)
-        terms = LeaseTerms(least, self._options.time, returned)
+        max_wait = max(waits, default=0.0)
+        if (until := self._held.longest_in_line) is not None:
+            max_wait = min(max_wait, max(until - now, 0.0))
+        safe_rate = safe_time = 0.0
+        if self._options.safe_time > 0:
+            safe_time = self._options.safe_time
+            safe_rate = min(self._held.rate(now) or most / self._options.time, MAX_COST)
+        returned = self._returns.with_an_ask()
+        terms = LeaseTerms(least, self._options.time, returned, safe_rate, safe_time)
         self._needed = None
         self._is_overtaken = False
-        return Ask(least, most, max(waits, default=0.0), terms)
+        self._held.may_be_alone = not self.closed
+        return Ask(least, most, max_wait, terms, piece)
 
     # What came of an ask.
 
     def _take_ask(self) -> Ask:
         ask, self._ask = self._ask, None
         assert ask is not None, "an answer to no question"
+        self._held.may_be_alone = False
         self.news = True
         return ask
 
     def _hold(self, grant: Grant, ask: Ask, now: float) -> None:
+        self._returns.explain()
         self._asks_least = False
         if self._denial is not None and self._denial.least <= ask.least:
             self._denial = None
@@ -361,15 +361,22 @@ class LeaseState:
 
     def _deny(self, answer: Answer, ask: Ask, now: float) -> None:
         self._asks_least = answer.lease is None  # it denies all of what was asked for, or nothing
-        if self._needed is not None and self._needed >= ask.least:
+        if answer.retry_after is None and ask.least > ask.piece:
+            # It may never fit for being more than a piece.
+            self._most_of_least = ask.least / 4
+            self._needed = max(self._needed or 0.0, ask.piece)
+            return
+        if self._needed is not None and self._needed >= ask.piece:
             self._needed = None
+        # Whatever it asked for beyond: who waits for that waits for a piece.
         self._denial = refusals.denial_of(
             answer,
-            ask.least,
+            ask.piece,
             now,
             longest=self._options.longest_wait,
             holds_for_waiters=ask.max_wait > 0 and not ask.stood_in_line,
         )
+        self._returns.explain(self._denial.refusal)
 
     # When there is something to do again.
 
@@ -377,7 +384,7 @@ class LeaseState:
         held, current = self._held, self._held.current
         times = [each.ends for each in (current, held.next) if each is not None and not held.under_way]
         over_at = -math.inf if self._denial is None else self._denial.over_at
-        pause_ends = [each for each in (self._pause_until, over_at) if each > now]
+        pause_ends = [each for each in (self._failures.pause_until, over_at) if each > now]
         if current is not None and current.pieces > 0 and not current.one_at_a_time:
             times += pause_ends if current.is_half_used(now) else [current.half_at]
         if self._needed is not None:
@@ -387,15 +394,14 @@ class LeaseState:
             in_time += pause_ends
             times += in_time + [each.deadline for each in self._waiters]
             step.passes_time = bool(in_time)
-        step.until = min(times, default=math.inf)
+        times.append(self._returns.due_at)
+        if held.safe is not None and held.safe.safe is not None:
+            times.append(held.safe.safe.until)
+        step.until = min(times)
         is_held = current is not None or self._ask is not None or self._needed is not None
+        is_held = is_held or held.safe is not None or self._returns.due_at < math.inf
         step.is_idle = bool(self.closed) or not (is_held or self._waiters)
 
     def _must_be_open(self) -> None:
         if self.closed:
             raise RuntimeError(self.closed)
-
-
-def _again(failure: Error) -> Error:
-    """One of its own for each caller: threads would share a traceback."""
-    return error(failure.code, failure.message, failure.retry_delay)

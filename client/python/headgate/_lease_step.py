@@ -20,6 +20,7 @@ class LeaseOptions:
     target: str
     piece: float | None  # None: the largest that was seen lately
     time: float
+    safe_time: float  # for how long to go on at a safe rate; 0: not at all
     longest_wait: float  # after which a denial is looked at again, whatever it says
 
 
@@ -31,12 +32,9 @@ class Ask:
     most: float
     max_wait: float  # of those who wait for it; 0: nobody does
     terms: LeaseTerms
+    piece: float = 0.0  # that has to find room; least may be more
     sent: float = math.nan  # when; told by whoever sends it
     stood_in_line: bool = False  # in the server, for as long as it was to
-
-    @property
-    def was_sent(self) -> bool:
-        return not math.isnan(self.sent)
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,6 @@ class Failure:
     pause: float
     is_outage: bool = False  # nobody answers: what on_unreachable says holds for each piece
     is_final: bool = False  # it was answered with an error, which is the caller's
-    was_heard: bool = True  # what it told is known to the server, as far as anybody can know
 
 
 @dataclass

@@ -23,6 +23,9 @@ class LeaseWork(TypedDict, total=False):
     tags: Mapping[str, str]  # further properties for rules to match
     piece: float | None  # what one piece costs, to be asked for at least; absent: the largest seen lately
     time: float  # for how long a lease is spent, from 0.1 to 10; absent: 1
+    # For how long to go on at a safe rate where Headgate cannot be reached, at most 60; absent: 10; 0: not
+    # at all. A holder that dies is charged its safe rate for so long.
+    safe_time: float
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class LeaseUse:
     counts: tuple[PieceCount, ...] = ()
     identity: str = ""
     target: str = ""
+    safe_spent: float = 0.0  # likewise of pieces at its safe rate, which are in `pieces` as well
+    id: int = 0  # by which the server knows it when it comes again, and counts it once; 0: it has none
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class LeaseTerms:
     least: float
     time: float = 1.0
     returned: PermitReport | None = None  # the lease before, or counts alone, without a permit_id
+    safe_rate: float = 0.0  # what to go on with, a second, where nobody can be reached
+    safe_time: float = 0.0  # for how long after the lease's end; 0: it stops
 
 
 @dataclass(frozen=True)
@@ -69,8 +76,9 @@ class GrantedLease:
     reject_ratio: float = 0.0
     one_at_a_time: bool = False
     state: int = 0  # in which it was granted, as orders name it; 0: not known
-    unmatched: bool = False  # no rule matches its identity, so nothing limits it
     returned: ReportResult | Error | None = None  # None: nothing was returned
+    safe_rate: float = 0.0  # what is reserved of LeaseTerms.safe_rate; 0: nothing
+    safe_time: float = 0.0  # for how long after the lease's end
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,8 @@ class LeaseStats:
     """Counts of one lease's pieces, of this process."""
 
     admitted: int = 0  # out of what the server granted
-    refused: int = 0
+    safe: int = 0  # of those, at a safe rate
+    refused: int = 0  # by the server, by a lease, or because there was no room: what the throttle log has
     local: int = 0  # admitted while Headgate was unreachable, as on_unreachable says
     held: float = 0.0  # what may be spent now without asking
 

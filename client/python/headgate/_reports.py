@@ -85,6 +85,8 @@ class ReportQueue:
                 again.append(replace(report, busy_time=None, measured=False))
             else:
                 self._count(refused=1)
+                if result.code is Code.NOT_FOUND and (counts := counts_alone(report)) is not None:
+                    again.append(counts)
         self._count(failed=max(len(batch) - len(results), 0))
         self._remove(len(batch))
         self._queue.extendleft(reversed(again))
@@ -118,3 +120,12 @@ class ReportQueue:
     def _count(self, **more: int) -> None:
         counts = {name: getattr(self._stats, name) + number for name, number in more.items()}
         self._stats = replace(self._stats, **counts)
+
+
+def counts_alone(report: PermitReport) -> PermitReport | None:
+    """What a server can still count that does not know the lease, such as one that was started anew: by the
+    number of the report it is counted once whatever is repeated. None: there is nothing."""
+    use = report.lease_use
+    if use is None or not report.permit_id or not use.counts:
+        return None
+    return PermitReport(permit_id=0, lease_use=replace(use, spent=0.0, pieces=0))

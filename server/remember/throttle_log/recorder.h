@@ -4,7 +4,7 @@
 // Each deciding thread records into counts of its own (thread_counts.h), so that recording costs a
 // Check nanoseconds. Memory is fixed: for each thread, 600 bytes for each of max_identities and of
 // max_denials, up to 4,096 of those: so many can wait for the next collection. And 8 MiB at most
-// for what the newest Checks asked for.
+// for what the newest Checks asked for, and 2.4 MB for what holders of leases have told.
 //
 // Thread-safe; a ThreadCounts' Record is for its thread alone. They live as long as the recorder.
 //
@@ -34,6 +34,7 @@
 #include "server/remember/throttle_log/row.h"
 #include "server/remember/throttle_log/store.h"
 #include "server/remember/throttle_log/thread_counts.h"
+#include "server/remember/throttle_log/told_once.h"
 #include "server/remember/throttle_log/wait_totals.h"
 
 namespace headgate::throttle_log {
@@ -77,7 +78,8 @@ class Recorder {
 
   static constexpr int kMaxTold = 1000;
 
-  explicit Recorder(const RecorderOptions& options) : options_(options), last_(&held_) {}
+  explicit Recorder(const RecorderOptions& options)
+      : options_(options), last_(&held_), told_(&held_) {}
 
   ThreadCounts& AddThread();
 
@@ -99,6 +101,9 @@ class Recorder {
   // What the newest Checks asked for; see last_checks.h.
   std::vector<LastCheck> LastChecksOf(uint64_t subject_key) const { return last_.Of(subject_key); }
 
+  // Which messages of holders of leases are counted.
+  ToldOnce& told() { return told_; }
+
   RecorderState State() const;
 
   // Sums of all that was collected since the start.
@@ -117,6 +122,7 @@ class Recorder {
   const RecorderOptions options_;
   HeldBytes held_;
   LastChecks last_;
+  ToldOnce told_;
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<ThreadCounts>> threads_ ABSL_GUARDED_BY(mutex_);
   std::deque<Denial> denials_ ABSL_GUARDED_BY(mutex_);  // the oldest first

@@ -28,6 +28,7 @@
 #include "server/decide/engine/ip_prefix.h"
 #include "server/govern/access/access_control.h"
 #include "server/remember/throttle_log/thread_counts.h"
+#include "server/remember/throttle_log/told_once.h"
 #include "server/serve/rpc/check_requests.h"
 #include "server/serve/rpc/dependencies.h"
 #include "server/serve/rpc/sources.h"
@@ -65,6 +66,7 @@ class Throttler {
         clock_(on.clock),
         activity_(on.activity),
         thread_counts_(on.recorder.AddThread()),
+        told_(on.recorder.told()),
         access_(on.access),
         lines_(on.lines),
         approximate_(on.approximate),
@@ -155,6 +157,9 @@ class Throttler {
                       v1::ReportResult& result);
   absl::Status SettleLease(const v1::PermitReport& report, const Reporting& by,
                            v1::ReportResult& result);
+  // Unless the same message was counted before.
+  void CountPieces(const v1::LeaseUse& use, const engine::PieceSubject& subject,
+                   std::string_view identity, Now now);
   // What comes back with Checks for other leases, which then say so.
   void ReturnLease(const v1::CheckRequest& check, const Reporting& by, v1::Decision& decision);
   void ReturnLeases(const Chunk& chunk, Results& results);
@@ -163,6 +168,7 @@ class Throttler {
   Clock& clock_;
   CheckListener& activity_;
   throttle_log::ThreadCounts& thread_counts_;
+  throttle_log::ToldOnce& told_;
   access::AccessControl& access_;
   std::vector<std::pair<int, access::Refusal>> refused_;  // of the batch, by place
   std::vector<absl::StatusOr<absl::Duration>> waits_;     // of the batch; empty: nobody waits

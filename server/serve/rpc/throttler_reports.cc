@@ -1,5 +1,6 @@
 // Reports, and leases that are returned: each is settled by itself, and its error is said in its
-// result. The pieces of a lease are counted when it is settled, so once.
+// result. The pieces of a lease are counted when it is settled, so once; those that are told
+// without a permit, or with one that is forgotten, once for each number of a message.
 
 #include <string>
 #include <string_view>
@@ -98,7 +99,10 @@ absl::Status Throttler::SettleLease(const v1::PermitReport& report, const Report
     if (absl::Status settled = Settle(report, by, subject->key, result); !settled.ok()) {
       return settled;
     }
-    if (result.outcome() != v1::REPORT_OUTCOME_SETTLED) return absl::OkStatus();
+    // Who reported one that is forgotten now, or whether anybody did, only the message's number
+    // tells.
+    const bool may_be_new = result.outcome() == v1::REPORT_OUTCOME_FORGOTTEN && use.id() != 0;
+    if (result.outcome() != v1::REPORT_OUTCOME_SETTLED && !may_be_new) return absl::OkStatus();
   } else if (by.asker.caller != nullptr &&
              access_.MayCheck(by.asker, whose.identity, Tags()).has_value()) {
     return absl::PermissionDeniedError("lease_use.identity: may not be asked for");
@@ -106,14 +110,20 @@ absl::Status Throttler::SettleLease(const v1::PermitReport& report, const Report
     // One that nothing limits has no permit: there is nothing to settle.
     result.set_outcome(v1::REPORT_OUTCOME_SETTLED);
   }
+  if (counts) CountPieces(use, *subject, whose.identity, by.now);
+  return absl::OkStatus();
+}
+
+void Throttler::CountPieces(const v1::LeaseUse& use, const engine::PieceSubject& subject,
+                            std::string_view identity, Now now) {
+  if (use.id() != 0 && !told_.IsNew(subject.key, use.id(), now)) return;
   for (const v1::PieceCount& count : use.counts()) {
-    thread_counts_.RecordPieces({.subject = *subject,
-                                 .identity = whose.identity,
-                                 .cause = subject->CauseOf(ToPieceOutcome(count)),
+    thread_counts_.RecordPieces({.subject = subject,
+                                 .identity = identity,
+                                 .cause = subject.CauseOf(ToPieceOutcome(count)),
                                  .pieces = count.pieces(),
                                  .cost = count.cost()});
   }
-  return absl::OkStatus();
 }
 
 void Throttler::ReturnLease(const v1::CheckRequest& check, const Reporting& by,

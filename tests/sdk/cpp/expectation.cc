@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "tests/sdk/cpp/enum_words.h"
 #include "tests/sdk/cpp/fields.h"
+#include "tests/sdk/cpp/leases.h"
 
 namespace headgate::client {
 namespace {
@@ -36,6 +37,43 @@ std::optional<double> Seconds(const std::optional<absl::Duration>& duration) {
 
 std::string Text(const YAML::Node& node) { return YAML::Dump(node); }
 
+}  // namespace
+
+void CompareValue(const std::string& what, const YAML::Node& want, std::optional<double> got,
+                  Complaints& complaints, bool judge_upper) {
+  const bool absent = want.IsScalar() && want.as<std::string>() == "absent";
+  if (absent || !got.has_value()) {
+    if (absent == got.has_value()) {
+      complaints.push_back(
+          absl::StrCat(what, got.has_value() ? " is there" : " is absent", ", want ", Text(want)));
+    }
+    return;
+  }
+  double at_least = -kInfinity;
+  double above = -kInfinity;
+  double at_most = kInfinity;
+  double below = kInfinity;
+  if (want.IsScalar()) {
+    const double exact = NumberOf(want);
+    at_least = exact - std::abs(exact) * 1e-6;
+    at_most = exact + std::abs(exact) * 1e-6;
+  } else {
+    Fields fields(want, what);
+    if (const auto bound = fields.Find("at_least")) at_least = NumberOf(*bound);
+    if (const auto bound = fields.Find("above")) above = NumberOf(*bound);
+    if (const auto bound = fields.Find("at_most")) at_most = NumberOf(*bound);
+    if (const auto bound = fields.Find("below")) below = NumberOf(*bound);
+    fields.Finish();
+  }
+  const bool low = *got >= at_least && *got > above;
+  const bool high = *got <= at_most && *got < below;
+  if (!low || (judge_upper && !high)) {
+    complaints.push_back(absl::StrCat(what, " is ", *got, ", want ", Text(want)));
+  }
+}
+
+namespace {
+
 class Comparison {
  public:
   Comparison(const Outcome& got, const PermitOf& permit_of, Place place)
@@ -45,9 +83,10 @@ class Comparison {
 
  private:
   void Say(const std::string& complaint) { complaints_.push_back(complaint); }
-  // Exact to one part in a million, `absent`, or between bounds.
   void Value(const std::string& what, const YAML::Node& want, std::optional<double> got,
-             bool judge_upper = true);
+             bool judge_upper = true) {
+    CompareValue(what, want, got, complaints_, judge_upper);
+  }
   // The same of a time that passed really, unless this is the fake: then its upper bounds are not
   // judged, and the client and this runner read clocks of their own, which differ by microseconds.
   void Time(const std::string& what, const YAML::Node& want, std::optional<absl::Duration> got) {
@@ -80,38 +119,6 @@ class Comparison {
   const Place place_;
   Complaints complaints_;
 };
-
-void Comparison::Value(const std::string& what, const YAML::Node& want, std::optional<double> got,
-                       bool judge_upper) {
-  const bool absent = want.IsScalar() && want.as<std::string>() == "absent";
-  if (absent || !got.has_value()) {
-    if (absent == got.has_value()) {
-      Say(absl::StrCat(what, got.has_value() ? " is there" : " is absent", ", want ", Text(want)));
-    }
-    return;
-  }
-  double at_least = -kInfinity;
-  double above = -kInfinity;
-  double at_most = kInfinity;
-  double below = kInfinity;
-  if (want.IsScalar()) {
-    const double exact = NumberOf(want);
-    at_least = exact - std::abs(exact) * 1e-6;
-    at_most = exact + std::abs(exact) * 1e-6;
-  } else {
-    Fields fields(want, what);
-    if (const auto bound = fields.Find("at_least")) at_least = NumberOf(*bound);
-    if (const auto bound = fields.Find("above")) above = NumberOf(*bound);
-    if (const auto bound = fields.Find("at_most")) at_most = NumberOf(*bound);
-    if (const auto bound = fields.Find("below")) below = NumberOf(*bound);
-    fields.Finish();
-  }
-  const bool low = *got >= at_least && *got > above;
-  const bool high = *got <= at_most && *got < below;
-  if (!low || (judge_upper && !high)) {
-    Say(absl::StrCat(what, " is ", *got, ", want ", Text(want)));
-  }
-}
 
 void Comparison::Error(const std::string& want) {
   const std::string error =
@@ -360,8 +367,9 @@ Complaints Comparison::Run(const YAML::Node& want) {
       Sizes(value);
     } else if (key == "retry_delay") {
       Value(key, value, Seconds(RetryDelay(got_.status)));
-    } else if (!OfAnswer(key, value) && !OfTimes(key, value) && !OfReports(key, value) &&
-               !OfStats(key, value) && !OfSeen(key, value)) {
+    } else if (!OfLeases(key, value, got_, place_, complaints_) && !OfAnswer(key, value) &&
+               !OfTimes(key, value) && !OfReports(key, value) && !OfStats(key, value) &&
+               !OfSeen(key, value)) {
       throw std::invalid_argument(absl::StrCat("this runner expects no ", key, " of such a step"));
     }
   }

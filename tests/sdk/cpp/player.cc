@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/sdk/cpp/chunk_loop.h"
-#include "tests/sdk/cpp/enum_words.h"
+#include "tests/sdk/cpp/fake_words.h"
 #include "tests/sdk/cpp/fields.h"
 #include "tests/testing/subprocess.h"
 
@@ -51,50 +51,6 @@ WorkDone DoneOf(Fields& fields) {
           .busy_time = fields.Duration("busy_time")};
 }
 
-// What the fake is to answer: one of allow, deny, deny_for_good and fail.
-std::optional<absl::StatusOr<Answer>> AnswerIn(Fields& fields) {
-  const auto reason = Meaning(kReasons, fields.Get<std::string>("reason", "CAPACITY"));
-  const auto message = fields.Get<std::string>("message", "denied by the scenario");
-  const auto retry_delay = fields.Duration("retry_delay");
-  if (const auto allow = fields.Find("allow")) {
-    Fields given(*allow, "allow");
-    Answer answer{.verdict = Verdict::kAllowed,
-                  .reason = Meaning(kReasons, given.Get<std::string>("reason", "NONE")),
-                  .predicted_cost = given.Get<double>("predicted_cost", 0),
-                  .predicted_busy_time = given.Duration("predicted_busy_time"),
-                  .probe = given.Get("probe", false),
-                  .message = given.Get<std::string>("message", ""),
-                  .priority = given.Get("priority", 0),
-                  .chunk_scale = given.Maybe<double>("chunk_scale")};
-    given.Finish();
-    return answer;
-  }
-  if (const auto deny = fields.Duration("deny")) {
-    return Answer{.reason = reason, .retry_after = deny, .message = message};
-  }
-  if (const auto for_good = fields.Maybe<std::string>("deny_for_good")) {
-    return Answer{.reason = Meaning(kReasons, *for_good), .message = message};
-  }
-  if (const auto code = fields.Maybe<std::string>("fail")) {
-    absl::Status failure(CodeOf(*code), message);
-    if (retry_delay.has_value()) SetRetryDelay(*retry_delay, failure);
-    return failure;
-  }
-  return std::nullopt;
-}
-
-void Script(FakeHeadgate& fake, const absl::StatusOr<Answer>& answer) {
-  if (!answer.ok()) {
-    fake.Fail(answer.status());
-  } else if (answer->allowed()) {
-    fake.Allow(*answer);
-  } else if (answer->retry_after.has_value()) {
-    fake.Deny(*answer->retry_after, answer->reason);
-  } else {
-    fake.DenyForGood(answer->reason);
-  }
-}
-
 }  // namespace
 
 std::string Player::VerbOf(const YAML::Node& step) const {
@@ -102,7 +58,8 @@ std::string Player::VerbOf(const YAML::Node& step) const {
   for (const auto& field : step) {
     const auto key = field.first.as<std::string>();
     if (Modifiers().count(key) > 0) continue;
-    if (Verbs().count(key) == 0) throw std::invalid_argument("this runner does not know " + key);
+    if (Verbs().count(key) == 0 && !Leases::Knows(key))
+      throw std::invalid_argument("this runner does not know " + key);
     if (!verb.empty())
       throw std::invalid_argument(absl::StrCat("a step that has ", verb, " and ", key));
     verb = key;
@@ -248,6 +205,10 @@ bool Player::DoAsJob(const YAML::Node& step, const std::string& verb, const std:
     if (client.ok()) world_.Keep(TextOr(step["as"], ""), *std::move(client));
     return true;
   }
+  if (Leases::Knows(verb)) {
+    leases_.Do(step, verb, world_, stop, outcome);
+    return true;
+  }
   if (DoWithPermit(what, verb, outcome)) return true;
   std::unique_ptr<Client>& client = world_.Named(TextOr(step["client"], "default"));
   if (verb == "close") {
@@ -359,7 +320,7 @@ void Player::Happen(const YAML::Node& what, const std::string& verb) {
   } else if (verb == "headgate") {
     RunHeadgate(what);
   } else {
-    Instruct(what);
+    Instruct(what, world_.fake());
   }
 }
 
@@ -369,41 +330,6 @@ void Player::RunHeadgate(const YAML::Node& words) {
   const Finished finished =
       Subprocess(command, {.environment = {{"HEADGATE_ADDRESS", world_.Address()}}}).Wait();
   if (finished.status != 0) throw std::runtime_error("headgate: " + finished.err);
-}
-
-void Player::Instruct(const YAML::Node& words) {
-  Fields fields(words, "fake");
-  if (const auto waiting = fields.Maybe<std::string>("waiting")) {
-    if (*waiting != "in_client" && *waiting != "in_server") {
-      throw std::invalid_argument("nobody waits " + *waiting);
-    }
-    world_.fake().SetWaiting(*waiting == "in_client" ? FakeHeadgate::Waiting::kInClient
-                                                     : FakeHeadgate::Waiting::kInServer);
-  }
-  if (const auto overruns = fields.Find("overruns")) {
-    std::vector<Overrun> told;
-    for (const YAML::Node& each : *overruns) {
-      Fields overrun(each, "an overrun");
-      told.push_back({.budget = overrun.Get<std::string>("budget", ""),
-                      .reported = overrun.Get<double>("reported", 0),
-                      .charged = overrun.Get<double>("charged", 0)});
-      overrun.Finish();
-    }
-    world_.fake().SetOverruns(std::move(told));
-  }
-  if (const auto unsettled = fields.Find("unsettled")) {
-    world_.fake().SetUnsettled(unsettled->as<std::vector<std::string>>());
-  }
-  if (const auto always = fields.Find("always")) {
-    Fields given(*always, "always");
-    const auto answer = AnswerIn(given);
-    given.Finish();
-    world_.fake().SetHandler([answer](const CheckRequest&) { return answer.value(); });
-  }
-  const auto times = fields.Get("times", 1);
-  const auto answer = AnswerIn(fields);
-  fields.Finish();
-  for (int i = 0; answer.has_value() && i < times; ++i) Script(world_.fake(), *answer);
 }
 
 }  // namespace headgate::client

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tests/sdk/cpp/expectation.h"
+#include "tests/sdk/cpp/leases.h"
 #include "tests/sdk/cpp/world.h"
 
 namespace headgate::client {
@@ -56,12 +57,12 @@ class Player {
   // What happens to it.
   void Happen(const YAML::Node& what, const std::string& verb);
   void RunHeadgate(const YAML::Node& words);
-  void Instruct(const YAML::Node& words);
   void Keep(const YAML::Node& step, const std::string& verb, int number, const Outcome& outcome);
   Complaints Judge(const YAML::Node& step, const Outcome& outcome);
   uint64_t NumberOf(const YAML::Node& what);
 
   World world_;
+  Leases leases_;
   std::map<std::string, Outcome> outcomes_;
   std::map<std::string, std::unique_ptr<Background>> backgrounds_;  // last: they use the others
 };

@@ -58,6 +58,8 @@ type expectation struct {
 	Outstanding *bounds
 	Identities  *[]string
 	Targets     *[]string
+
+	leaseExpectation `yaml:",inline"`
 }
 
 type violation struct {
@@ -202,6 +204,10 @@ type result struct {
 	report *headgate.ReportResult
 	sizes  []int
 	seen   *seen
+
+	piece      *piece
+	leaseStats *headgate.LeaseStats
+	told       *told
 }
 
 // against tells what of a result is not as expected. Without an expectation it has to succeed.
@@ -223,12 +229,16 @@ func (e *expectation) against(got result, w *world) complaints {
 	if e.Asked != "" && got.asked != e.Asked {
 		c.say("the %s server was asked, want the %s", got.asked, e.Asked)
 	}
+	if got.piece != nil && got.piece.answer != nil {
+		got.answer = got.piece.answer
+	}
 	if got.answer != nil {
 		e.ofAnswers(&c, got.answer, w)
 	} else if e.Allowed != nil || e.Local != nil || e.Reason != "" {
 		c.say("there is no answer, but %v", got.err)
 	}
 	e.ofReports(&c, got)
+	e.leaseExpectation.against(&c, &got, w)
 	if got.seen != nil {
 		e.ofSeen(&c, got.seen)
 	}

@@ -87,23 +87,6 @@ func TestLeasesSpendNoMoreThanTheBudgetHasAndTheLogHasEachPiece(t *testing.T) {
 	}
 }
 
-func TestCloseGivesBackWhatALeaseHasLeft(t *testing.T) {
-	t.Parallel()
-	h := newHolder(t, `{budgets: [{name: rows, rate: 0.001, burst: 100}], rules: [{name: all, charge: [rows]}]}`,
-		clientOptions{}, headgate.LeaseOptions{Piece: 90, Time: 10 * time.Second})
-	if err := h.Wait(context.Background(), 5, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Wait(context.Background(), 0, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	h.closes()
-	answer, err := h.client.Check(context.Background(), headgate.Request{EstimatedCost: headgate.Cost(94)})
-	if err != nil || !answer.Allowed {
-		t.Errorf("95 of 100 were not spent, and a Check of 94 is answered %+v, %v", answer, err)
-	}
-}
-
 func (h *holder) pauses() *headgatev1.Override {
 	h.t.Helper()
 	made, err := headgatev1.NewOverrideServiceClient(h.channel).CreateOverride(context.Background(),
@@ -208,91 +191,6 @@ func TestOnePieceAtATimeInABudgetWithMaxConcurrency(t *testing.T) {
 	h.closes()
 }
 
-func TestPiecesAreRefusedAndCountedAsChecksWouldBe(t *testing.T) {
-	t.Parallel()
-	for name, each := range map[string]struct {
-		server string
-		reason headgate.Reason
-		piece  float64
-	}{
-		"reject ratio":  {`{budgets: [{name: rows, rate: 1e9, burst: 1e9}], rules: [{name: all, charge: [rows]}, {name: half, reject_ratio: 0.5}]}`, headgate.ReasonRejectRatio, 1},
-		"largest piece": {`{budgets: [{name: rows, rate: 1e9, burst: 1e9, max_cost: 5}], rules: [{name: all, charge: [rows]}]}`, headgate.ReasonMaxCost, 6},
-	} {
-		name, each := name, each
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHolder(t, each.server, clientOptions{}, headgate.LeaseOptions{Time: 10 * time.Second, Piece: 1})
-			until(t, func() bool {
-				answer, err := h.Admit(1)
-				return err == nil && answer.Allowed
-			})
-			refused, errs := int64(0), error(nil)
-			until(t, func() bool {
-				answer, err := h.Admit(each.piece)
-				errs = errors.Join(errs, err)
-				if answer.Reason == each.reason && !answer.Allowed {
-					refused++
-				}
-				return refused == 100
-			})
-			if errs != nil {
-				t.Fatal(errs)
-			}
-			h.closes()
-			// Of the asking at first the dice may have refused some.
-			if got := h.logged(each.reason).denied; got < 100 || name == "largest piece" && got != 100 {
-				t.Errorf("the log has %d of %v", got, each.reason)
-			}
-			stats := h.Stats()
-			if got := h.logged(headgate.ReasonNone).allowed; got != int64(stats.Admitted) {
-				t.Errorf("the log has %d pieces, and the lease %+v", got, stats)
-			}
-		})
-	}
-}
-
-func TestABudgetThatOnlyWarnsIsCountedAsSuch(t *testing.T) {
-	t.Parallel()
-	h := newHolder(t, `{budgets: [{name: trial, rate: 0.001, burst: 1, mode: WARN}], rules: [{name: all, charge: [trial]}]}`,
-		clientOptions{}, headgate.LeaseOptions{Piece: 5, Time: 10 * time.Second})
-	if err := h.Wait(context.Background(), 5, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	h.closes()
-	inTime, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	answer, err := headgatev1.NewThrottleLogServiceClient(h.channel).QueryThrottleLog(inTime, &headgatev1.QueryThrottleLogRequest{
-		Filter: &headgatev1.LogFilter{Budgets: []string{"trial"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(answer.Sums) != 1 || answer.Sums[0].WouldBeDenied != 1 || answer.Sums[0].AllowedCost != 5 {
-		t.Errorf("the log has %v", answer.Sums)
-	}
-}
-
-func TestWhatNoRuleMatchesIsAdmittedAndCountedAsSuch(t *testing.T) {
-	t.Parallel()
-	h := newHolder(t, `{}`, clientOptions{}, headgate.LeaseOptions{})
-	if err := h.Wait(context.Background(), 5, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	h.closes()
-	h.wantLogged(headgate.ReasonUnmatched, outcomes{allowed: 1, allowedCost: 5})
-}
-
-func TestWhatTheServerRefusesToAnswerEndsAWait(t *testing.T) {
-	t.Parallel()
-	h := newHolder(t, `{}`, clientOptions{Target: "nowhere"}, headgate.LeaseOptions{})
-	var told *headgate.Error
-	if err := h.Wait(context.Background(), 5, time.Minute); !errors.As(err, &told) {
-		t.Errorf("it ends with %v", err)
-	}
-	if _, err := h.Admit(5); !errors.As(err, &told) {
-		t.Errorf("a piece is answered with %v", err)
-	}
-}
-
 func TestLeasesWhileTheServerIsGoneAndAfterwards(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]unreachable{
@@ -302,7 +200,7 @@ func TestLeasesWhileTheServerIsGoneAndAfterwards(t *testing.T) {
 			t.Parallel()
 			deadline := duration(time.Second)
 			h := newHolder(t, rowsPerSecond, clientOptions{OnUnreachable: policy, CheckDeadline: &deadline},
-				headgate.LeaseOptions{Time: 300 * time.Millisecond})
+				headgate.LeaseOptions{Time: 300 * time.Millisecond, SafeTime: -1})
 			if err := h.Wait(context.Background(), 1, time.Minute); err != nil {
 				t.Fatal(err)
 			}

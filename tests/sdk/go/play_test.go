@@ -186,6 +186,9 @@ func (w *world) do(ctx context.Context, s step) result {
 
 // What a job does.
 func (w *world) doAsJob(ctx context.Context, s step) (got result) {
+	if w.doWithLease(ctx, s, &got) {
+		return got
+	}
 	switch {
 	case s.Check != nil:
 		answer, err := w.clientNamed(s.Client).Check(ctx, s.Check.toSDK())
@@ -348,7 +351,10 @@ func (w *world) instruct(words *fakeWords) {
 		answer, err := words.Always.toSDK(w.t)
 		w.fake.Handle(func(headgate.Request) (headgate.Answer, error) { return answer, err })
 	}
-	if words.fakeAnswer == (fakeAnswer{}) {
+	if words.KnowsLeases != nil {
+		w.fake.SetWithoutLeases(!*words.KnowsLeases)
+	}
+	if words.Allow == nil && words.Deny == nil && words.DenyForGood == "" && words.Fail == "" {
 		return
 	}
 	for i := 0; i < max(words.Times, 1); i++ {
@@ -383,10 +389,11 @@ func (f *fakeAnswer) toSDK(t *testing.T) (headgate.Answer, error) {
 	case f.Allow != nil:
 		return headgate.Answer{Allowed: true, Reason: reason(t, f.Allow.Reason), PredictedCost: f.Allow.PredictedCost,
 			PredictedBusyTime: time.Duration(f.Allow.PredictedBusyTime), Probe: f.Allow.Probe, Message: f.Allow.Message,
-			Priority: f.Allow.Priority, ChunkScale: f.Allow.ChunkScale}, nil
+			Priority: f.Allow.Priority, ChunkScale: f.Allow.ChunkScale,
+			Lease: f.Allow.Lease.toSDK(), Violations: violationsToSDK(f.Allow.Violations)}, nil
 	case f.Deny != nil:
 		denial := headgate.Answer{RetryAfter: time.Duration(*f.Deny), Reason: headgate.ReasonCapacity,
-			Message: "denied by the scenario"}
+			Message: "denied by the scenario", Violations: violationsToSDK(f.Violations)}
 		if f.Reason != "" {
 			denial.Reason = reason(t, f.Reason)
 		}

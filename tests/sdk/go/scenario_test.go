@@ -65,6 +65,13 @@ type step struct {
 	Headgate    []string
 	Fake        *fakeWords
 	Seen        *struct{}
+	Lease       *leaseWords
+	Admit       *pieceWords
+	Wait        *pieceWords
+	Settle      *settleWords
+	CloseLease  *ofLease `yaml:"close_lease"`
+	LeaseStats  *ofLease `yaml:"lease_stats"`
+	Told        *toldWords
 }
 
 type request struct {
@@ -129,6 +136,8 @@ type fakeWords struct {
 	Waiting    string
 	Overruns   []overrun
 	Unsettled  []string
+
+	KnowsLeases *bool `yaml:"knows_leases"`
 }
 
 type fakeAnswer struct {
@@ -140,8 +149,11 @@ type fakeAnswer struct {
 		Message           string
 		Priority          int
 		ChunkScale        float64 `yaml:"chunk_scale"`
+		Lease             *grantWords
+		Violations        []violationWords
 	}
 	Deny        *duration
+	Violations  []violationWords
 	Reason      string
 	DenyForGood string `yaml:"deny_for_good"`
 	Fail        string

@@ -28,6 +28,7 @@ type world struct {
 	server  *serverProcess
 	servers *twoServers // nil but where the scenario has `servers: true`
 	clients map[string]*headgate.Client
+	leases  map[string]*headgate.Lease
 	running map[string]*background
 	shown   seen // that an earlier `seen` has told
 
@@ -64,6 +65,7 @@ func program(t *testing.T, name string) string {
 func newWorld(t *testing.T, text written, place string) (*world, scenario) {
 	t.Helper()
 	w := &world{t: t, place: place, folder: t.TempDir(), clients: map[string]*headgate.Client{},
+		leases:  map[string]*headgate.Lease{},
 		running: map[string]*background{}, results: map[string]result{}}
 	s, err := text.in(w.folder)
 	if err != nil {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lease_steps import Piece, Told, check_stats
+
 import headgate
 
 from values import check_value
@@ -59,6 +61,12 @@ class Judge:
 
     def _check_one(self, key: str, wanted: Any, outcome: Outcome) -> None:
         if key == "error":
+            return
+        if isinstance(outcome.result, Piece | Told):
+            outcome.result.check(key, wanted)
+            return
+        if isinstance(outcome.result, headgate.LeaseStats):
+            check_stats(outcome.result, key, wanted)
             return
         if key == "took":
             check_value(key, outcome.took, wanted, judges_upper=self._judges_upper)

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
+from lease_steps import granted, violations
+
 import headgate
 from headgate.testing import FakeHeadgate
 
@@ -74,8 +76,8 @@ class OnServer:
     def config(self, config: dict[str, Any]) -> None:
         self._server.write_config(config)
 
-    def headgate(self, words: list[str]) -> None:
-        self._server.headgate(words)
+    def headgate(self, words: list[str]) -> str:
+        return self._server.headgate(words)
 
 
 class OnTwoServers:
@@ -134,6 +136,8 @@ class OnFake:
     def tell(self, said: dict[str, Any]) -> None:
         """The verb `fake`."""
         said = dict(said)
+        if "knows_leases" in said:
+            self.fake.set_knows_leases(said.pop("knows_leases"))
         if "waiting" in said:
             self.fake.set_lets_wait({"in_server": True, "in_client": False}[said.pop("waiting")])
         if "overruns" in said:
@@ -170,13 +174,18 @@ def _said(said: dict[str, Any]) -> headgate.Answer | headgate.Error:
         fields = dict(said.pop("allow"))
         if "reason" in fields:
             fields["reason"] = headgate.Reason[fields["reason"]]
+        if "lease" in fields:
+            fields["lease"] = granted(fields.pop("lease"))
+        if "violations" in fields:
+            fields["violations"] = violations(fields.pop("violations"))
         if "predicted_busy_time" in fields:
             fields["predicted_busy_time"] = seconds(fields["predicted_busy_time"])
         result: headgate.Answer | headgate.Error
         result = headgate.Answer(verdict=headgate.Verdict.ALLOWED, **fields)
     elif "deny" in said:
         reason = headgate.Reason[said.pop("reason", "CAPACITY")]
-        result = headgate.Answer(reason=reason, retry_after=seconds(said.pop("deny")))
+        limits = violations(said.pop("violations", []))
+        result = headgate.Answer(reason=reason, retry_after=seconds(said.pop("deny")), violations=limits)
     elif "deny_for_good" in said:
         result = headgate.Answer(reason=headgate.Reason[said.pop("deny_for_good")])
     else:

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from lease_steps import Piece, Told
+
 import headgate
 
 from drivers import ChunksError, Driver, Pending
@@ -35,6 +37,7 @@ class Player:
         self._place = place
         self._clients: dict[str, Any] = {}
         self._named: dict[str, Any] = {}
+        self._leases: dict[str, Any] = {}
         self._pending: dict[str, list[Pending]] = {}
         self._judge = Judge(self._named, judges_upper=isinstance(place, OnFake))
         self._steps = scenario["steps"]
@@ -124,13 +127,19 @@ class Player:
 
     def _do_join(self, name: str, step: dict[str, Any]) -> None:
         expect = dict(step.get("expect", {}))
-        outcomes = [_outcome_of(pending) for pending in self._pending.pop(name)]
+        outcomes = [self._outcome_of(pending) for pending in self._pending.pop(name)]
         if "allowed_count" in expect:
             wanted = expect.pop("allowed_count")
             outcomes = [each for each in outcomes if each.error is None and each.answer.allowed]
             assert len(outcomes) == wanted, f"{len(outcomes)} were allowed"
         for outcome in outcomes:
             self._judge.check(outcome, expect)
+
+    def _outcome_of(self, pending: Pending) -> Outcome:
+        outcome = self._piece(_outcome_of, pending)
+        if not isinstance(outcome.result.admission, headgate.Admission | None):
+            outcome.result = outcome.result.admission  # of a Check
+        return outcome
 
     def _do_cancel(self, name: str, _step: dict[str, Any]) -> None:
         for pending in self._pending[name]:
@@ -206,6 +215,64 @@ class Player:
                 os._exit(status)
         return child
 
+    # What it does with leases.
+
+    def _do_lease(self, options: dict[str, Any], step: dict[str, Any]) -> Outcome:
+        options = {key: seconds(value) if "time" in key else value for key, value in options.items()}
+        outcome = self._call(self._client(step), _lease, options)
+        if outcome.error is None:
+            self._leases[step.get("as", "lease")] = outcome.result
+        return outcome
+
+    def _do_admit(self, piece: dict[str, Any], _step: dict[str, Any]) -> Outcome:
+        return self._piece(self._call, self._lease(piece), _admit, {"cost": piece.get("cost", 1.0)})
+
+    def _do_wait(self, piece: dict[str, Any], step: dict[str, Any]) -> Outcome | None:
+        lease = self._lease(piece)
+        work = {"cost": piece.get("cost", 1.0), "max_wait": seconds(piece.get("max_wait", "forever"))}
+        if "background" in step:
+            begun = [self._driver.begin(_wait, lease, work) for _ in range(step.get("workers", 1))]
+            self._pending[step["background"]] = begun
+            return None
+        return self._piece(self._call, lease, _wait, work)
+
+    def _piece(self, call: Any, *what: Any) -> Outcome:
+        try:
+            outcome: Outcome = call(*what)
+        except RuntimeError as raised:
+            if "closed" not in str(raised):
+                raise
+            return Outcome(result=Piece())
+        outcome.result = Piece(outcome.result)
+        return outcome
+
+    def _do_settle(self, done: dict[str, Any], _step: dict[str, Any]) -> Outcome:
+        work = {"estimate": done.get("estimate", 1.0)}
+        work |= {key: number(value) for key, value in done.items() if key in ("actual_cost", "busy_time")}
+        return self._call(self._lease(done), _settle, work)
+
+    def _do_close_lease(self, which: dict[str, Any], step: dict[str, Any]) -> None:
+        self._call(self._lease(which), _close, {})
+        assert self._call(self._client(step), _flush, {"timeout": 60.0}).result, "it is not given back"
+
+    def _do_lease_stats(self, which: dict[str, Any], _step: dict[str, Any]) -> Outcome:
+        return Outcome(result=self._lease(which).stats)
+
+    def _do_told(self, of: dict[str, Any], _step: dict[str, Any]) -> Outcome:
+        stats = {name: lease.stats for name, lease in self._leases.items()}
+        told = Told(stats, on_fake=isinstance(self._place, OnFake))
+        if isinstance(self._place, OnFake):
+            told.take(self._place.fake.checks, self._place.fake.reports)
+        else:
+            assert isinstance(self._place, OnServer)
+            identity = of.get("identity", "nightly:etl")
+            words = ["log", identity, "--by", "outcome", "--by", "reason", "-o", "json"]
+            told.read(self._place.headgate(words))
+        return Outcome(result=told)
+
+    def _lease(self, what: dict[str, Any]) -> Any:
+        return self._leases[what.get("lease", "lease")]
+
     # What happens to it.
 
     def _do_server(self, action: str, _step: dict[str, Any]) -> None:
@@ -278,6 +345,22 @@ def _report_now(client: Any, **done: Any) -> Any:
 
 def _flush(client: Any, **work: Any) -> Any:
     return client.flush(**work)
+
+
+def _lease(client: Any, **options: Any) -> Any:
+    return client.lease(**options)
+
+
+def _admit(lease: Any, cost: float) -> Any:
+    return lease.admit(cost)
+
+
+def _wait(lease: Any, cost: float, **work: Any) -> Any:
+    return lease.wait(cost, **work)
+
+
+def _settle(lease: Any, estimate: float, **work: Any) -> Any:
+    return lease.settle(estimate, **work)
 
 
 def _close(client: Any) -> Any:

@@ -24,18 +24,12 @@ _CONFIG: dict[str, Any] = {
     "budgets": [
         {"name": "rows", "rate": 2000, "burst": 200},
         {"name": "slow", "rate": 0.001, "burst": 100},
-        {"name": "small", "rate": 1000, "burst": 1000, "max_cost": 30},
         {"name": "one", "max_concurrency": 1},
-        {"name": "warns", "rate": 0.001, "burst": 10, "mode": "WARN"},
     ],
     "rules": [
         {"name": "rows", "match": {"identity": "etl"}, "charge": ["rows"]},
         {"name": "slow", "match": {"identity": "slow"}, "charge": ["slow"]},
-        {"name": "small", "match": {"identity": "small"}, "charge": ["small"]},
         {"name": "one", "match": {"identity": "one"}, "charge": ["one"]},
-        {"name": "warns", "match": {"identity": "warned"}, "charge": ["warns"]},
-        {"name": "vip", "match": {"identity": "vip"}, "exempt": True},
-        {"name": "half", "match": {"identity": "half"}, "reject_ratio": 0.5},
     ],
 }
 
@@ -152,24 +146,6 @@ def test_pieces_of_tasks_are_counted_to_the_piece(server: Headgated) -> None:
     assert_counted(server, stats)
 
 
-def test_what_is_not_spent_is_given_back(server: Headgated) -> None:
-    with client_of(server, identity="slow") as client:
-        with client.lease(piece=60) as lease:
-            assert lease.wait(10, max_wait=_LONGEST)
-        whole: Any = {"estimated_cost": 89, "validate_only": True}
-        assert client.check(**whole).allowed
-        assert not client.check(**{**whole, "estimated_cost": 91}).allowed
-
-
-def test_what_pieces_really_cost_is_charged(server: Headgated) -> None:
-    with client_of(server, identity="slow") as client:
-        with client.lease() as lease:
-            assert lease.wait(10, max_wait=_LONGEST)
-            lease.settle(10, actual_cost=70)
-        assert client.check(estimated_cost=29, validate_only=True).allowed
-        assert not client.check(estimated_cost=31, validate_only=True).allowed
-
-
 def test_a_pause_reaches_the_holder_within_a_leases_time(server: Headgated) -> None:
     with client_of(server) as client, client.lease() as lease:
         assert lease.wait(max_wait=_LONGEST)
@@ -218,7 +194,7 @@ def test_a_pause_reaches_the_holder_within_a_leases_time(server: Headgated) -> N
     ids=lambda policy: policy.kind.name,
 )
 def test_a_server_is_killed_and_comes_back(server: Headgated, policy: OnUnreachable) -> None:
-    with client_of(server, policy, deadline=1.0) as client, client.lease() as lease:
+    with client_of(server, policy, deadline=1.0) as client, client.lease(safe_time=0) as lease:
         until(lambda: bool(lease.wait(max_wait=_LONGEST)) and lease.stats.admitted > 0)
         server.kill()
         if policy == OnUnreachable.fail():
@@ -226,7 +202,7 @@ def test_a_server_is_killed_and_comes_back(server: Headgated, policy: OnUnreacha
             until(lambda: raises(lease.admit))
         elif policy == OnUnreachable.wait():
             until(lambda: lease.wait(max_wait=0.1).local)
-            assert "unreachable" in lease.admit().message
+            until(lambda: raises(lease.admit))
         else:
             until(lambda: lease.wait(max_wait=_LONGEST).local)
             assert lease.stats.local > 0
@@ -288,65 +264,6 @@ def test_where_concurrency_is_limited_pieces_go_one_at_a_time(server: Headgated)
         assert_counted(server, lease.stats, "one")
         # The place is free again.
         assert client.check(validate_only=True).allowed
-
-
-def test_a_share_is_rejected_by_chance_and_counted(server: Headgated) -> None:
-    with client_of(server, identity="half") as client, client.lease() as lease:
-        by_chance = 0
-
-        def rolled() -> bool:
-            nonlocal by_chance
-            by_chance += lease.admit().reason is Reason.REJECT_RATIO
-            return lease.stats.admitted + by_chance >= 1000
-
-        until(rolled)
-        assert 350 <= by_chance <= 650
-        lease.close()
-        assert_counted(server, lease.stats, "half")
-        assert sums(server, "half")["DENIED", "REJECT_RATIO"][0] == by_chance
-
-
-def test_what_is_above_the_largest_piece_never_fits(server: Headgated) -> None:
-    with client_of(server, identity="small") as client, client.lease() as lease:
-        assert lease.wait(10, max_wait=_LONGEST)
-        refused = lease.wait(31)
-        assert (refused.reason, refused.retry_after) == (Reason.MAX_COST, None)
-        assert lease.wait(30, max_wait=_LONGEST)
-        lease.close()
-        assert_counted(server, lease.stats, "small")
-        assert sums(server, "small")["DENIED", "MAX_COST"] == (1, 31)
-
-
-@pytest.mark.parametrize(
-    ("identity", "outcome"),
-    [
-        ("vip", ("ALLOWED", "EXEMPT")),
-        ("free", ("ALLOWED", "UNMATCHED")),
-        ("job:etl", ("ALLOWED", "UNSPECIFIED")),
-        ("warned", ("WOULD_BE_DENIED", "CAPACITY")),
-    ],
-)
-def test_pieces_are_counted_as_checks_would_be(
-    server: Headgated, identity: str, outcome: tuple[str, str]
-) -> None:
-    with client_of(server, identity=identity) as client, client.lease(piece=20) as lease:
-        for _ in range(5):
-            assert lease.wait(20, max_wait=_LONGEST)
-        lease.close()
-        counts = sums(server, identity)
-        assert counts == {outcome: (5, 100)}
-        assert client.report_stats.refused == 0
-
-
-def test_an_unknown_target_is_an_error(server: Headgated) -> None:
-    server.stop()
-    server.write_config({"targets": [{"name": "orders"}]})
-    server.start()
-    with client_of(server) as client, client.lease(target="nowhere") as lease:
-        with pytest.raises(headgate.NotFoundError):
-            lease.wait()
-        with pytest.raises(headgate.NotFoundError):
-            lease.admit()
 
 
 @pytest.mark.parametrize("how", ["forks", "forgets"])

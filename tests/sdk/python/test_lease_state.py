@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import random
@@ -51,10 +52,11 @@ class Play:
         self.reports: list[PermitReport] = []
         self.permits = itertools.count(1)
         self.state = LeaseState(
-            LeaseOptions("job:etl", "", piece, 1.0, 10.0),
+            LeaseOptions("job:etl", "", piece, 1.0, 10.0, 10.0),
             policy,
             lambda cost, now: fallback.decide(CheckRequest(estimated_cost=cost), now),
             lambda: next(rolls),
+            itertools.count(1).__next__,
         )
 
     def step(self) -> Step:
@@ -302,7 +304,7 @@ def test_of_pieces_that_were_put_back_nothing_is_spent() -> None:
     play.grant(1.1)
     for waiter in waiters:
         play.state.leave(waiter)
-    (report,) = play.state.close()
+    (report,) = play.state.close(play.now)
     assert report.lease_use is not None
     assert (report.lease_use.spent, report.lease_use.pieces) == (0, 0)
 
@@ -368,17 +370,6 @@ def test_the_largest_piece_seen_lately_is_what_is_asked_for() -> None:
     play.holds(10)
     play.admits(3, 2)
     assert play.ask().least == 2
-
-
-def test_what_is_above_the_largest_piece_never_fits() -> None:
-    play = Play()
-    play.holds(100, largest_piece=30)
-    refused = play.admit(31)
-    assert (refused.reason, refused.retry_after) == (Reason.MAX_COST, None)
-    assert play.admit(30)
-    waiter = play.join(31)
-    assert isinstance(waiter.result, Admission)
-    assert waiter.result.reason is Reason.MAX_COST
 
 
 def test_a_lease_that_is_told_again_bounds_no_piece() -> None:
@@ -592,7 +583,7 @@ def test_every_piece_is_counted_by_its_cause() -> None:
     play.admits(4, 2)
     play.admits(2, 100)
     play.now = 101
-    (report,) = [each for each in play.state.close() if each.permit_id]
+    (report,) = [each for each in play.state.close(play.now) if each.permit_id]
     assert counts_of(report) == (
         PieceCount(Verdict.ALLOWED, Reason.NONE, LimitKind.BURST, "warns", "c", "", pieces=4, cost=24.0),
         # The first was refused before there was a prediction.
@@ -600,48 +591,95 @@ def test_every_piece_is_counted_by_its_cause() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("answer", "lease", "reason"),
-    [
-        ({"reason": Reason.EXEMPT, "permit_id": None}, {}, Reason.EXEMPT),
-        ({"permit_id": None}, {"unmatched": True}, Reason.UNMATCHED),
-        ({}, {}, Reason.NONE),
-    ],
-    ids=str,
-)
-def test_pieces_are_counted_as_checks_would_be(
-    answer: dict[str, Any], lease: dict[str, Any], reason: Reason
-) -> None:
-    play = Play()
-    play.holds(10, answer, **lease)
-    play.admits(4)
-    (report,) = play.state.close()
-    assert report.permit_id == (0 if "permit_id" in answer else 1)
-    assert counts_of(report)[0] == PieceCount(Verdict.ALLOWED, reason, pieces=4, cost=4.0)
-
-
 def test_refusals_go_with_the_next_message() -> None:
     play = Play()
     play.admits(3)
-    assert play.ask().terms.returned is None  # they would go with a lease
-    play.deny(1.0, Reason.HEALTH)
-    play.now += 1
+    assert play.ask().terms.returned is None  # of which the answer says what refused them
+    play.deny(0.5, Reason.HEALTH)
+    play.now += 0.5
     play.admits(4)
-    returned = play.ask().terms.returned  # but none is in sight
-    assert counts_of(returned) == (PieceCount(Verdict.DENIED, Reason.CAPACITY, pieces=7, cost=7.0),)
+    returned = play.ask().terms.returned
+    assert counts_of(returned) == (PieceCount(Verdict.DENIED, Reason.HEALTH, pieces=3, cost=3.0),)
     assert returned is not None
     assert returned.permit_id == 0
-    play.deny(60.0, Reason.HEALTH)
+    play.deny(60.0, Reason.DENY_RULE)
     play.admits(2)
-    (report,) = play.state.close()
-    assert counts_of(report) == (PieceCount(Verdict.DENIED, Reason.HEALTH, pieces=2, cost=2.0),)
+    (report,) = play.state.close(play.now)
+    assert counts_of(report) == (PieceCount(Verdict.DENIED, Reason.DENY_RULE, pieces=6, cost=6.0),)
+
+
+def test_refusals_are_told_within_the_time_of_a_lease() -> None:
+    play = Play()
+    play.admits(3)
+    play.ask()
+    play.deny(60.0, Reason.HEALTH)
+    play.now += 0.5
+    play.admits(1)
+    step = play.step()
+    assert (step.reports, step.is_idle) == ([], False)
+    assert step.until == pytest.approx(101.0)
+    play.now = 101.0
+    (report,) = play.step().reports
+    assert counts_of(report) == (PieceCount(Verdict.DENIED, Reason.HEALTH, pieces=4, cost=4.0),)
+    assert play.step().is_idle
+
+
+def test_while_an_ask_stands_in_line_nothing_is_told_later() -> None:
+    play = Play()
+    play.holds(10)
+    assert play.admit(2)
+    waiter = play.join(9.0)
+    assert not play.admit(9)
+    ask = play.ask()
+    assert ask.max_wait == math.inf
+    assert ask.terms.returned is not None
+    assert play.state.overdue(play.now + 0.9) == []
+    play.now += 1
+    (counts,) = play.state.overdue(play.now)
+    assert counts_of(counts) == (PieceCount(Verdict.DENIED, Reason.CAPACITY, pieces=1, cost=9.0),)
+    play.grant(9, {"waited": 1.0})
+    assert waiter.result
+    assert counted(play.state.close(play.now)) == {(Verdict.ALLOWED, Reason.NONE): 1}
+
+
+def test_whoever_waits_piece_by_piece_asks_for_a_part_of_its_use() -> None:
+    play = Play()
+    play.holds(1000)
+    for _ in range(50):
+        play.now += 0.01
+        assert play.admits(10) == 10
+    ask = play.ask()
+    assert ask.piece == 1
+    assert 49 < ask.least < 60
+    play.deny(1.0)
+    assert play.admits(1000) == 500
+    assert play.asks_nothing()  # there is no room for a piece either
+    refused = play.admit()
+    assert refused.retry_after == pytest.approx(1.0)
+
+
+def test_what_there_is_never_room_for_is_a_part_of_the_use_and_not_the_piece() -> None:
+    play = Play()
+    play.holds(1000)
+    for _ in range(50):
+        play.now += 0.01
+        assert play.admits(10) == 10
+    assert play.ask().least > 49
+    play.deny(None)
+    assert 12 < play.ask().least < 16
+    play.deny(None)
+    assert 3 < play.ask().least < 4
+    play.deny(None)
+    assert play.ask().least == 1
+    play.grant(5)
+    assert play.admits(505) == 505
 
 
 def test_causes_are_bounded() -> None:
-    told = Told("job:etl", "")
+    told = Told("job:etl", "", itertools.count(1).__next__)
     for number in range(300):
         refused = Admission(reason=Reason.HEALTH, limit_kind=LimitKind.HEALTH, signal=f"lag on {number}")
-        told.refuse(refused, 2.0)
+        told.refuse(refused, 2.0, 100.0)
     counts = counts_of(told.report_counts())
     assert len(counts) == 99
     assert counts[-1] == PieceCount(Verdict.DENIED, Reason.CAPACITY, pieces=202, cost=404.0)
@@ -653,48 +691,45 @@ def test_a_message_that_was_not_heard_is_told_again() -> None:
     play.holds(10)
     play.admits(10)
     play.ask()
-    play.fail(Code.UNAVAILABLE, is_outage=True, was_heard=False)
+    play.fail(Code.UNAVAILABLE, is_outage=True)
     play.now += 1
     step = play.step()
     assert [each.permit_id for each in play.reports] == [1]  # it is charged and counted once, by its permit
     assert step.ask is None
 
 
-def test_counts_alone_are_told_again_where_nobody_heard_them() -> None:
-    for was_heard in (False, True):
-        play = Play()
-        play.admits(2)
-        play.ask()
-        play.deny(1.0)
-        play.now += 1
-        play.admits(1)
-        assert play.ask().terms.returned is not None
-        play.fail(Code.UNAVAILABLE, was_heard=was_heard)
-        assert sum(counted(play.state.close()).values()) == (0 if was_heard else 3)
+def test_what_may_not_have_been_heard_is_told_again_by_its_number() -> None:
+    play = Play()
+    play.admits(2)
+    play.ask()
+    play.deny(0.5)
+    play.now += 0.5
+    play.admits(1)
+    first = play.ask().terms.returned
+    play.fail(Code.UNAVAILABLE)
+    again, last = play.state.close(play.now)
+    assert again == first
+    assert again.lease_use is not None
+    assert last.lease_use is not None
+    assert again.lease_use.id != last.lease_use.id
+    assert sum(counted([again, last]).values()) == 3
 
 
 def test_a_server_that_has_forgotten_a_lease_still_counts_its_pieces() -> None:
     play = Play()
     play.holds(10)
     play.admits(10)
-    assert play.ask().terms.returned is not None
+    returned = play.ask().terms.returned
+    assert returned is not None
+    assert returned.lease_use is not None
     unknown = headgate.NotFoundError(Code.NOT_FOUND, "permit_id: 1 was not issued by this server")
     play.grant(10, returned=unknown)
     play.step()
     (report,) = play.reports
     assert report.permit_id == 0
     assert counts_of(report)[0].pieces == 10
-
-
-def test_what_pieces_really_cost_is_told_as_a_sum() -> None:
-    play = Play()
-    play.holds(10, {"predicted_cost": 20.0, "predicted_busy_time": 5.0})
-    play.admits(8)
-    play.state.settle(1, 7, 2.0, play.now)
-    play.state.settle(1, 9, None, play.now)
-    (report,) = [each for each in play.state.close() if each.permit_id]
-    assert report.actual_cost == 7 + 9 + 6 * 2  # six cost what was predicted
-    assert report.busy_time == pytest.approx(2.0 + 7 * 0.5)
+    assert report.lease_use is not None
+    assert report.lease_use.id == returned.lease_use.id
 
 
 def test_what_is_refunded_beyond_one_lease_is_refunded_by_the_next() -> None:
@@ -706,7 +741,7 @@ def test_what_is_refunded_beyond_one_lease_is_refunded_by_the_next() -> None:
     assert play.admits(3) == 3
     for _ in range(11):
         play.state.settle(1, 0, None, play.now)
-    first, second = [each for each in play.state.close() if each.permit_id]
+    first, second = [each for each in play.state.close(play.now) if each.permit_id]
     # The first was of 10 pieces, so one is left to be refunded of the two of the second.
     assert (first.actual_cost, second.actual_cost) == (0, 1)
 
@@ -716,7 +751,7 @@ def test_an_outage_is_the_policys_once_what_is_held_is_spent() -> None:
     play.holds(4)
     play.admits(2)
     play.ask()
-    play.fail(Code.UNAVAILABLE, 1.0, is_outage=True, was_heard=False)
+    play.fail(Code.UNAVAILABLE, 1.0, is_outage=True)
     assert [play.admit().local for _ in range(4)] == [False, False, True, True]
     stats = play.state.stats(play.now)
     assert (stats.admitted, stats.local) == (4, 2)
@@ -759,8 +794,8 @@ def test_with_wait_an_outage_refuses_and_lets_who_waits_wait() -> None:
     waiter = play.join()
     play.ask()
     play.fail(Code.UNAVAILABLE, is_outage=True)
-    refused = play.admit()
-    assert (refused.reason, refused.local) == (Reason.CAPACITY, True)
+    with pytest.raises(headgate.UnreachableError):
+        play.admit()
     assert waiter.result is None
     play.now += 0.1
     play.ask()
@@ -769,19 +804,102 @@ def test_with_wait_an_outage_refuses_and_lets_who_waits_wait() -> None:
     assert waiter.result.admitted
 
 
-def test_with_fail_an_outage_is_an_error() -> None:
-    play = Play(policy=OnUnreachable.fail())
-    waiter = play.join()
-    play.ask()
-    play.fail(Code.UNAVAILABLE, is_outage=True)
-    assert isinstance(waiter.result, headgate.UnreachableError)
+class Safely(Play):
+    """It has spent its lease of a second, which came with a safe rate of 10 a second for 5 s at 100.002,
+    and nobody answers."""
+
+    def __init__(self, policy: OnUnreachable) -> None:
+        super().__init__(policy=policy)
+        self.holds(10, safe_rate=10.0, safe_time=5.0)
+        assert self.admits(10) == 10
+        ask = self.ask()
+        assert ask.terms.returned is None  # it is kept
+        assert (ask.terms.safe_rate > 0, ask.terms.safe_time) == (True, 10.0)
+        self.fail(Code.UNAVAILABLE, 1.0, is_outage=True)
+
+    def goes_on(self, until: float) -> int:
+        """How many are admitted of one each 10 ms."""
+        admitted = 0
+        while self.now < until:
+            self.now += 0.01
+            admitted += self.admit().admitted
+            if self.step().ask is not None:
+                self.fail(Code.UNAVAILABLE, 1.0, is_outage=True)
+        return admitted
+
+
+def test_an_outage_is_gone_through_at_the_safe_rate_and_then_as_the_policy_says() -> None:
+    play = Safely(OnUnreachable.fail())
+    play.now = 101.0
+    assert play.goes_on(101.24) == 0
+    refused = play.admit()
+    assert refused.reason is Reason.CAPACITY
+    assert refused.retry_after == pytest.approx(0.1, abs=0.02)
+    assert play.goes_on(105.96) in (46, 47)
+    admitted = play.state.stats(play.now).safe
+    assert play.state.stats(play.now).local == 0
+    play.now = 106.0
     with pytest.raises(headgate.UnreachableError):
         play.admit()
-    play.now += 1
-    assert play.join().result is None  # for it is asked again
+    reports = play.reports + play.state.close(play.now)
+    (use,) = [each.lease_use for each in reports if each.permit_id and each.lease_use is not None]
+    assert (use.spent, use.safe_spent, use.pieces) == (10, admitted, 10 + admitted)
+    assert counted(reports)[Verdict.ALLOWED, Reason.NONE] == 10 + admitted
+    assert counted(reports)[Verdict.DENIED, Reason.CAPACITY] == play.state.stats(play.now).refused
+
+
+def test_what_was_not_spent_at_the_safe_rate_does_not_come_together() -> None:
+    play = Safely(OnUnreachable.proceed())
+    play.now = 105.0
+    assert play.admits(20) == 10
+    assert play.state.stats(play.now).local == 0
+
+
+def test_who_waits_is_admitted_at_the_safe_rate() -> None:
+    play = Safely(OnUnreachable.fail())
+    play.now = 101.1
+    waiters = [play.join(2) for _ in range(2)]
     play.ask()
-    play.grant(5)
-    assert play.admit()
+    play.fail(Code.UNAVAILABLE, 2.0, is_outage=True)
+    assert play.step().until == pytest.approx(101.452)
+    play.now = 101.453
+    play.step()
+    assert [each.result is None for each in waiters].count(True) == 1
+    play.now = 101.653
+    play.step()
+    assert all(waiter.result for waiter in waiters)
+    late = play.join(5, max_wait=0.1)
+    play.now += 0.1
+    play.step()
+    assert isinstance(late.result, Admission)
+    assert not late.result.admitted
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_a_lease_that_is_kept_for_its_safe_rate_returns_when_somebody_answers(granted: bool) -> None:
+    play = Safely(OnUnreachable.fail())
+    play.now = 102.1
+    assert play.admits(3) == 3
+    assert play.admits(100) < 100
+    returned = play.ask().terms.returned
+    assert returned is None or not returned.permit_id  # only counts
+    if granted:
+        play.grant(10)
+    else:
+        play.deny(60.0)
+    play.step()
+    (report,) = [each for each in play.reports if each.permit_id]
+    assert report.lease_use is not None
+    assert report.lease_use.spent == 10
+    assert report.lease_use.safe_spent >= 3
+
+
+def test_who_wants_no_safe_rate_asks_for_none() -> None:
+    play = Play()
+    play.state._options = LeaseOptions("job:etl", "", None, 1.0, 0.0, 10.0)
+    play.admit()
+    terms = play.ask().terms
+    assert (terms.safe_rate, terms.safe_time) == (0, 0)
 
 
 def test_an_error_that_is_the_callers_is_raised_to_it() -> None:
@@ -809,7 +927,11 @@ def test_an_overloaded_server_is_waited_for() -> None:
     assert refused.retry_after == pytest.approx(2.0)
     assert refused.message == "RESOURCE_EXHAUSTED: played"
     step = play.step()
-    assert step.until == pytest.approx(play.now + 2.0)
+    assert step.until == pytest.approx(play.now + 1.0)  # when the refusal is told
+    play.now += 1
+    step = play.step()
+    assert len(step.reports) == 1
+    assert step.until == pytest.approx(play.now + 1.0)
     assert step.passes_time
 
 
@@ -849,7 +971,7 @@ def test_a_closed_lease_gives_everything_back_and_takes_nothing() -> None:
     play.ask()
     play.grant(20)
     waiter = play.join(1000)
-    reports = play.state.close()
+    reports = play.state.close(play.now)
     assert [each.permit_id for each in reports] == [1, 2]
     assert isinstance(waiter.result, RuntimeError)
     for call in (lambda: play.admit(), lambda: play.join()):
@@ -862,7 +984,7 @@ def test_what_is_granted_to_a_closed_lease_is_given_back() -> None:
     play = Play()
     play.join()
     play.ask()
-    assert play.state.close() == []
+    assert play.state.close(play.now) == []
     play.grant(10)
     assert play.step().is_idle
     assert [each.permit_id for each in play.reports] == [1]
@@ -901,7 +1023,8 @@ def test_nothing_is_spent_twice_nor_lost_whatever_happens(seed: int) -> None:
         cost = dice.choice([0.0, 0.1, 1.0, 3.0, 40.0])
         what = dice.random()
         if what < 0.6:
-            play.admit(cost)
+            with contextlib.suppress(headgate.UnreachableError):  # which is neither admitted nor refused
+                play.admit(cost)
             play.state.end_piece(play.now)
         elif what < 0.65:
             waiters.append(play.join(cost, dice.choice([0.0, 0.5, 30.0])))
@@ -912,7 +1035,7 @@ def test_nothing_is_spent_twice_nor_lost_whatever_happens(seed: int) -> None:
         elif ask is None:
             ask = play.step().ask
         elif (returned := ask.terms.returned) is not None and dice.random() < 0.1:
-            play.fail(Code.UNAVAILABLE, 0.1, is_outage=True, was_heard=False)
+            play.fail(Code.UNAVAILABLE, 0.1, is_outage=True)
             ask = None
         else:
             if returned is not None:
@@ -937,7 +1060,7 @@ def test_nothing_is_spent_twice_nor_lost_whatever_happens(seed: int) -> None:
         play.deny(1.0)
         returned = ask.terms.returned
         reports += [] if returned is None else [returned]
-    reports += play.state.close()
+    reports += play.state.close(play.now)
     stats = play.state.stats(play.now)
     told = counted(reports)
     assert (

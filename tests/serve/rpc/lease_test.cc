@@ -274,6 +274,54 @@ TEST_F(LeaseTest, RefusesASafeRateThatCannotBe) {
   EXPECT_EQ(FieldOf(server_.TryCheck(request, decision)), "lease.safe_time");
 }
 
+// A call is repeated when its answer is lost.
+TEST_F(LeaseTest, CountsWithoutAPermitAreCountedOnceForEachNumber) {
+  v1::PermitReport refusals;
+  AddCount(refusals, v1::VERDICT_DENIED, v1::REASON_CAPACITY, 3, 12);
+  refusals.mutable_lease_use()->set_identity("job:etl");
+  refusals.mutable_lease_use()->set_id(77);
+  v1::CheckRequest ask = LeaseOf("job:etl", 5, 50);
+  ask.set_request_id("once");
+  *ask.mutable_lease()->mutable_returned() = refusals;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(server_.Check(ask).lease().returned().outcome(), v1::REPORT_OUTCOME_SETTLED);
+    EXPECT_EQ(Report(refusals).outcome(), v1::REPORT_OUTCOME_SETTLED);
+  }
+  EXPECT_THAT(Counted(), testing::ElementsAre("job:etl denied 7 '' '': 3 of 12"));
+  refusals.mutable_lease_use()->set_id(78);
+  Report(refusals);
+  refusals.mutable_lease_use()->set_identity("other:etl");
+  Report(refusals);
+  EXPECT_THAT(Counted(), testing::UnorderedElementsAre("job:etl denied 7 '' '': 3 of 12",
+                                                       "other:etl denied 7 '' '': 3 of 12"));
+}
+
+// As a holder does whose server was started anew.
+TEST_F(LeaseTest, CountsOfAPermitThatIsNotKnownAreCountedOnceWithoutIt) {
+  v1::PermitReport report;
+  report.set_permit_id(123456);
+  report.mutable_lease_use()->set_identity("job:etl");
+  report.mutable_lease_use()->set_id(77);
+  AddCount(report, v1::VERDICT_DENIED, v1::REASON_CAPACITY, 3, 12);
+  EXPECT_EQ(Report(report).error().code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_TRUE(Counted().empty());
+  report.clear_permit_id();
+  Report(report);
+  Report(report);
+  EXPECT_THAT(Counted(), testing::ElementsAre("job:etl denied 7 '' '': 3 of 12"));
+}
+
+TEST_F(LeaseTest, CountsThatWereToldWithTheirPermitAreNotCountedWithoutIt) {
+  const v1::Decision lease = server_.Check(LeaseOf("job:etl", 5, 90));
+  v1::PermitReport report = ReturnOf(lease, 20, 4);
+  report.mutable_lease_use()->set_identity("job:etl");
+  report.mutable_lease_use()->set_id(77);
+  EXPECT_EQ(Report(report).outcome(), v1::REPORT_OUTCOME_SETTLED);
+  report.clear_permit_id();
+  Report(report);
+  EXPECT_THAT(Counted(), testing::ElementsAre("job:etl allowed 0 '' '': 4 of 20"));
+}
+
 // Nothing limits it, so that nothing is to be settled.
 TEST_F(LeaseTest, ThatNoRuleMatchesIsCountedWithoutAPermit) {
   const v1::Decision lease = server_.Check(LeaseOf("job:backup", 5, 5000));

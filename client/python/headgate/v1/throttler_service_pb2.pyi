@@ -369,20 +369,22 @@ class PermitReport(_message.Message):
     def __init__(self, permit_id: _Optional[int] = ..., actual_cost: _Optional[float] = ..., busy_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lease_use: _Optional[_Union[LeaseUse, _Mapping]] = ...) -> None: ...
 
 class LeaseUse(_message.Message):
-    __slots__ = ("spent", "pieces", "counts", "identity", "target", "safe_spent")
+    __slots__ = ("spent", "pieces", "counts", "identity", "target", "safe_spent", "id")
     SPENT_FIELD_NUMBER: _ClassVar[int]
     PIECES_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     SAFE_SPENT_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
     spent: float
     pieces: int
     counts: _containers.RepeatedCompositeFieldContainer[PieceCount]
     identity: str
     target: str
     safe_spent: float
-    def __init__(self, spent: _Optional[float] = ..., pieces: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[PieceCount, _Mapping]]] = ..., identity: _Optional[str] = ..., target: _Optional[str] = ..., safe_spent: _Optional[float] = ...) -> None: ...
+    id: int
+    def __init__(self, spent: _Optional[float] = ..., pieces: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[PieceCount, _Mapping]]] = ..., identity: _Optional[str] = ..., target: _Optional[str] = ..., safe_spent: _Optional[float] = ..., id: _Optional[int] = ...) -> None: ...
 
 class PieceCount(_message.Message):
     __slots__ = ("verdict", "reason", "limit_kind", "budget", "rule", "signal", "pieces", "cost")
