@@ -17,6 +17,9 @@
 // over. An ask that is made while there is such a lease waits in line no longer than until its end:
 // afterwards, who has no answer yet knows that nobody answers.
 //
+// lease_holder.cc has what becomes of pieces and of leases that are over, lease_asks.cc what is
+// asked for and learnt.
+//
 // Thread-compatible, no I/O and no clock: times are monotonic nanoseconds. Chance comes from the
 // jitter that it is given.
 //
