@@ -46,7 +46,7 @@ T Take(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-double Seconds() {
+double NowSeconds() {
   static SystemClock clock;
   return 1e-9 * static_cast<double>(clock.Read().monotonic_ns);
 }
@@ -81,8 +81,8 @@ void Resume(v1::OverrideService::Stub& overrides, int64_t pause) {
 std::vector<double> Revocations(const HeadgatedProcess& server) {
   constexpr size_t kHolders = 8;
   constexpr int kPauses = 15;
-  const std::unique_ptr<Client> client =
-      Take(Client::Create({.address = server.address(), .identity = "job:plenty"}));
+  const std::unique_ptr<Client> client = Take(Client::Create(
+      {.address = server.address(), .on_unreachable = client::OnUnreachable::Fail()}));
   const auto overrides = v1::OverrideService::NewStub(
       grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials()));
   // When each admitted a piece last, and how often: in a line of the cache of its own.
@@ -99,7 +99,7 @@ std::vector<double> Revocations(const HeadgatedProcess& server) {
           client->NewLease({.identity = "job:plenty", .piece = 1e6, .time = absl::Seconds(10)}));
       while (!done.load()) {
         if (lease->Admit(1)) {
-          holder.last = Seconds();
+          holder.last = NowSeconds();
           ++holder.admitted;
         }
         usleep(200);
@@ -114,13 +114,13 @@ std::vector<double> Revocations(const HeadgatedProcess& server) {
       while (holder.admitted < before + 100) usleep(1000);
     }
     const int64_t pause = Pause(*overrides, "plenty");
-    const double returned = Seconds();
+    const double returned = NowSeconds();
     // Until nobody has admitted anything for a while.
     double last = returned;
     do {
       usleep(300'000);
       for (const Holder& holder : holders) last = std::max<double>(last, holder.last);
-    } while (Seconds() - last < 0.25);
+    } while (NowSeconds() - last < 0.25);
     took.push_back(1e3 * (last - returned));
     Resume(*overrides, pause);
   }

@@ -19,12 +19,11 @@ namespace {
 
 using ::testing::StartsWith;
 
-constexpr absl::Duration kSecond = absl::Seconds(1);
-
 // A second's lease of at least `least`, at most `most`.
 class Lease {
  public:
-  Lease(std::string_view identity, double least, double most, absl::Duration life = kSecond)
+  Lease(std::string_view identity, double least, double most,
+        absl::Duration life = absl::Seconds(1))
       : terms_{.least = least, .life = life} {
     request_ = {.identity = identity, .estimated_cost = most, .lease = &terms_};
   }
@@ -52,7 +51,7 @@ TEST(EngineLease, IsAllOfItWhereThereIsRoom) {
   const CheckAnswer answer = Ask(engine, 5, 50);
   EXPECT_EQ(answer.verdict, Verdict::kAllowed);
   EXPECT_EQ(answer.grant.amount, 50);
-  EXPECT_EQ(answer.grant.time, kSecond);
+  EXPECT_EQ(answer.grant.time, absl::Seconds(1));
   EXPECT_EQ(answer.grant.largest_piece, kMaxAmount);
   EXPECT_FALSE(answer.grant.one_at_a_time);
   EXPECT_EQ(answer.predicted_cost, 50);
@@ -94,10 +93,11 @@ TEST(EngineLease, TakesTheSameShareOfEachBudget) {
 TEST(EngineLease, GivesBackWhatWasNotSpent) {
   TestEngine engine(OneBudget(RateBudget("b", 10, 100)));
   const CheckAnswer answer = Ask(engine, 5, 50);
-  EXPECT_EQ(engine.Settle(answer.permit, Spent(20, 4), At(kSecond)).outcome,
+  EXPECT_EQ(engine.Settle(answer.permit, Spent(20, 4), At(absl::Seconds(1))).outcome,
             ReportOutcome::kSettled);
-  EXPECT_NEAR(engine.Debt("job:etl", "b", At(kSecond)), 10, 1e-6);  // of 20, 10 have drained
-  EXPECT_EQ(engine.Settle(answer.permit, Spent(20, 4), At(kSecond)).outcome,
+  EXPECT_NEAR(engine.Debt("job:etl", "b", At(absl::Seconds(1))), 10,
+              1e-6);  // of 20, 10 have drained
+  EXPECT_EQ(engine.Settle(answer.permit, Spent(20, 4), At(absl::Seconds(1))).outcome,
             ReportOutcome::kAlreadySettled);
 }
 
@@ -134,8 +134,8 @@ TEST(EngineLease, OfBusyTimeIsSettledByThePredictionAndNotByHowLongItLasted) {
   TestEngine engine(OneBudget(busy));
   const CheckAnswer answer = Ask(engine, 1, 20);
   EXPECT_NEAR(engine.Debt("job:etl", "busy"), 2, 1e-6);
-  engine.Settle(answer.permit, Spent(15, 15), At(kSecond));
-  EXPECT_NEAR(engine.Debt("job:etl", "busy", At(kSecond)), 0.5, 1e-6);
+  engine.Settle(answer.permit, Spent(15, 15), At(absl::Seconds(1)));
+  EXPECT_NEAR(engine.Debt("job:etl", "busy", At(absl::Seconds(1))), 0.5, 1e-6);
 }
 
 TEST(EngineLease, ThatNobodyReturnsCountsAsUsed) {
@@ -144,11 +144,11 @@ TEST(EngineLease, ThatNobodyReturnsCountsAsUsed) {
   EXPECT_TRUE(answer.grant.one_at_a_time);
   EXPECT_EQ(Ask(engine, 5, 50, At(absl::Milliseconds(999))).reason, Reason::kMaxConcurrency);
   // Its place is free when its time is over.
-  EXPECT_EQ(Ask(engine, 5, 5, At(kSecond)).verdict, Verdict::kAllowed);
-  EXPECT_NEAR(engine.Debt("job:etl", "b", At(kSecond)), 45, 1e-6);
+  EXPECT_EQ(Ask(engine, 5, 5, At(absl::Seconds(1))).verdict, Verdict::kAllowed);
+  EXPECT_NEAR(engine.Debt("job:etl", "b", At(absl::Seconds(1))), 45, 1e-6);
   // A late return still settles what has not drained.
-  engine.Settle(answer.permit, Spent(20, 4), At(kSecond));
-  EXPECT_NEAR(engine.Debt("job:etl", "b", At(kSecond)), 15, 1e-6);
+  engine.Settle(answer.permit, Spent(20, 4), At(absl::Seconds(1)));
+  EXPECT_NEAR(engine.Debt("job:etl", "b", At(absl::Seconds(1))), 15, 1e-6);
 }
 
 TEST(EngineLease, IsNotLimitedByABudgetThatOnlyWarns) {
@@ -201,7 +201,7 @@ TEST(EngineLease, TakesTheShareThatARuleRejectsAlong) {
   spec.rules.push_back(RuleOn("half", "etl", RejectAction{0.5}));
   TestEngine engine(std::move(spec));
   for (int i = 0; i < 50; ++i) {
-    const CheckAnswer answer = Ask(engine, 1, 1, At(i * kSecond));
+    const CheckAnswer answer = Ask(engine, 1, 1, At(i * absl::Seconds(1)));
     ASSERT_EQ(answer.verdict, Verdict::kAllowed);
     EXPECT_EQ(answer.grant.reject_ratio, 0.5);
   }
@@ -341,7 +341,7 @@ TEST(EngineLease, TeachesWhatOneOfItsPiecesCosts) {
   for (int i = 0; i < 100; ++i) {
     ActualCost actual = Spent(1000, 500);
     actual.cost = 3000;
-    engine.Settle(Ask(engine, 2, 2000).permit, actual, At(i * kSecond));
+    engine.Settle(Ask(engine, 2, 2000).permit, actual, At(i * absl::Seconds(1)));
   }
   const std::vector<LearntCost> learnt = engine->ReadLearntCosts({});
   ASSERT_EQ(learnt.size(), 1);
@@ -382,13 +382,14 @@ struct BadLease {
 TEST(EngineLease, RefusesTermsThatMeanNothing) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   const std::vector<BadLease> leases = {
-      {"nothing", 0, 50, kSecond, "lease.least: must be above 0"},
-      {"negative", -1, 50, kSecond, "lease.least: "},
-      {"no number", kNaN, 50, kSecond, "lease.least: "},
-      {"huge", 1e300, 1e300, kSecond, "estimated_cost: "},
-      {"huge least", 1e300, 50, kSecond, "lease.least: "},
-      {"least above most", 51, 50, kSecond, "lease.least: is 51, above the estimated_cost of 50"},
-      {"no most", 5, std::nullopt, kSecond, "estimated_cost: a lease has one"},
+      {"nothing", 0, 50, absl::Seconds(1), "lease.least: must be above 0"},
+      {"negative", -1, 50, absl::Seconds(1), "lease.least: "},
+      {"no number", kNaN, 50, absl::Seconds(1), "lease.least: "},
+      {"huge", 1e300, 1e300, absl::Seconds(1), "estimated_cost: "},
+      {"huge least", 1e300, 50, absl::Seconds(1), "lease.least: "},
+      {"least above most", 51, 50, absl::Seconds(1),
+       "lease.least: is 51, above the estimated_cost of 50"},
+      {"no most", 5, std::nullopt, absl::Seconds(1), "estimated_cost: a lease has one"},
       {"short", 5, 50, absl::Milliseconds(99), "lease.time: is 99ms; at least 100ms"},
       {"long", 5, 50, absl::Seconds(11), "lease.time: is 11s; at least 100ms, at most 10s"},
       {"endless", 5, 50, absl::InfiniteDuration(), "lease.time: "},
