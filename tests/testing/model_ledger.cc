@@ -69,18 +69,19 @@ ModelLedger::Place ModelLedger::Charge(const std::string& bucket, int64_t cost_n
   return {at_ns, RefundedTo(bucket), charges_};
 }
 
-void ModelLedger::ChargeLate(const std::string& bucket, uint64_t version, int64_t cost_ns,
+bool ModelLedger::ChargeLate(const std::string& bucket, uint64_t version, int64_t cost_ns,
                              int64_t most_ns, int64_t late_ns, int64_t real_ns) {
-  if (version < since_) return;  // its bucket means nothing under this split
+  if (version < since_) return false;  // its bucket means nothing under this split
   const int64_t drained_ns = shape_.clock->RunIn(late_ns);
   const int64_t then_ns =
       std::max(std::max<int64_t>(shape_.clock->VirtualAt(real_ns) - drained_ns, 0), opened_at_ns_);
   const int64_t debt_ns = std::max<int64_t>(EmptiesAt(bucket) - then_ns, 0);
   const int64_t added_ns = std::min(cost_ns, std::max<int64_t>(most_ns - debt_ns, 0));
-  if (added_ns == 0) return;
+  if (added_ns == 0) return true;
   const int64_t at_ns = AddSaturated(std::max(EmptiesAt(bucket), then_ns), added_ns);
   empties_at_ns_[bucket] = at_ns;
   ends_[bucket][++charges_] = at_ns;
+  return true;
 }
 
 int64_t ModelLedger::RefundedTo(const std::string& bucket) const {

@@ -97,8 +97,9 @@ class ModelLedger {
 
   Place Charge(const std::string& bucket, int64_t cost_ns, int64_t real_ns);
   // A charge that nobody takes back, of a permit from policy `version`, as it would stand had it
-  // been made `late_ns` before, so that no more debt was left then than `most_ns`.
-  void ChargeLate(const std::string& bucket, uint64_t version, int64_t cost_ns, int64_t most_ns,
+  // been made `late_ns` before, so that no more debt was left then than `most_ns`. False: its
+  // bucket is another one by now.
+  bool ChargeLate(const std::string& bucket, uint64_t version, int64_t cost_ns, int64_t most_ns,
                   int64_t late_ns, int64_t real_ns);
   // Settles a charge of `cost` units that was made under policy `version`, so that no more debt is
   // left than `most_ns`, or than there was.

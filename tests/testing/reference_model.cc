@@ -277,10 +277,12 @@ std::optional<std::vector<ReferenceModel::Safe::Bucket>> ReferenceModel::SafeBuc
     if (budget.max_concurrency.has_value()) return std::nullopt;
     const ModelLedger* const ledger = FindLedger(decision.target, budget.name);
     if (ledger == nullptr || !budget.rate.has_value() || bucket.cost <= 0) continue;
-    if (ledger->is_auto()) return std::nullopt;
+    if (ledger->is_auto() || bucket.probes) return std::nullopt;
+    const double per_unit = bucket.cost / decision.answer.granted;
+    if (!IsAmount(per_unit) || per_unit == 0) return std::nullopt;
     buckets.push_back({.budget = {decision.target, budget.name},
                        .bucket = bucket.key,
-                       .per_unit = bucket.cost / decision.answer.granted,
+                       .per_unit = per_unit,
                        .unit = bucket.unit});
   }
   return buckets;
@@ -316,27 +318,34 @@ void ReferenceModel::ChargeSafeRates(Now now) {
     if (due == safe_.end() || due->second.charged_until_ns > now.monotonic_ns) return;
     Safe& safe = due->second;
     const int64_t to_ns = std::min(now.monotonic_ns + 50'000'000, safe.until_ns);
-    if (to_ns <= safe.charged_until_ns) {
+    if (to_ns > safe.charged_until_ns) {
+      const double seconds = static_cast<double>(to_ns - safe.charged_until_ns) / 1e9;
+      const bool is_charged =
+          ChargeSafe(safe, seconds, now.monotonic_ns - safe.charged_until_ns, now);
+      if (is_charged) safe.charged += safe.rate * seconds;
+      safe.charged_until_ns = to_ns;
+    } else if (safe.buckets.empty()) {
       safe_.erase(due);
-      continue;
+    } else {
+      // For ten minutes it is known what was charged.
+      safe.buckets.clear();
+      safe.charged_until_ns = safe.until_ns += 600'000'000'000;
     }
-    const double seconds = static_cast<double>(to_ns - safe.charged_until_ns) / 1e9;
-    ChargeSafe(safe, seconds, now.monotonic_ns - safe.charged_until_ns, now);
-    safe.charged += safe.rate * seconds;
-    safe.charged_until_ns = to_ns;
   }
 }
 
-void ReferenceModel::ChargeSafe(const Safe& safe, double seconds, int64_t late_ns, Now now) {
+bool ReferenceModel::ChargeSafe(const Safe& safe, double seconds, int64_t late_ns, Now now) {
+  bool is_charged = false;
   for (const Safe::Bucket& bucket : safe.buckets) {
     const auto ledger = ledgers_.find(bucket.budget);
     if (ledger == ledgers_.end() || ledger->second.shape().unit != bucket.unit) continue;
     const std::optional<BudgetThere> there = Find(bucket.budget);
     if (!there.has_value() || there->spec->mode == engine::Mode::kWarn) continue;
-    ledger->second.ChargeLate(bucket.bucket, safe.version,
-                              ledger->second.ToNs(safe.rate * bucket.per_unit * seconds),
-                              MostDebt(*there, ledger->second), late_ns, now.monotonic_ns);
+    is_charged |= ledger->second.ChargeLate(
+        bucket.bucket, safe.version, ledger->second.ToNs(safe.rate * bucket.per_unit * seconds),
+        MostDebt(*there, ledger->second), late_ns, now.monotonic_ns);
   }
+  return is_charged;
 }
 
 std::optional<ReferenceModel::BudgetThere> ReferenceModel::Find(const Key& key) const {

@@ -222,7 +222,8 @@ class ReferenceModel {
   std::optional<std::vector<Safe::Bucket>> SafeBuckets(const Decision& decision) const;
   // The most that a lease may have reserved of what it asks for.
   double MostOfSafeRate(const Decision& decision, double wanted) const;
-  void ChargeSafe(const Safe& safe, double seconds, int64_t late_ns, Now now);
+  // Whether any bucket was charged.
+  bool ChargeSafe(const Safe& safe, double seconds, int64_t late_ns, Now now);
   std::set<absl::StatusCode> Faults(const engine::CheckRequest& request, Purpose purpose) const;
   // Permits of a bucket that are outstanding, and those past their time.
   std::pair<int64_t, int64_t> CountHolders(const ConcurrencyKey& key, Now now) const;

@@ -82,7 +82,7 @@ struct LeaseStats {
   // What OnUnreachable refuses, and what ends without anybody deciding, is not among them.
   int64_t refused = 0;
   int64_t safe = 0;   // of those admitted, at a safe rate
-  int64_t local = 0;  // of those admitted, without Headgate and at no rate that it knows of
+  int64_t local = 0;  // admitted besides, without Headgate and at no rate that it knows of
   double spent = 0;   // the sum of the estimates of those admitted
   double held = 0;    // what may be spent now
 };

@@ -189,6 +189,8 @@ class LeaseState:
             self._held.may_be_alone = failure.is_outage
             if not failure.is_outage:
                 self._held.return_safe()
+        else:
+            self._held.may_be_alone = self._failures.is_outage
         self._returns.failed(ask)
         self._returns.explain()
         self.serve_all(now)

@@ -148,12 +148,13 @@ void GrantSafeRate(const Decision& decision, SafeRates& safe_rates) {
     if (budget.warn || !candidate.charged || budget.ledger == nullptr || candidate.cost <= 0) {
       continue;
     }
-    if (budget.is_auto) return;
+    const double per_unit = candidate.cost / grant.amount;
+    if (budget.is_auto || candidate.probes || !(per_unit > 0 && per_unit <= kMaxAmount)) return;
     most.push_back(1e9 / budget.ns_per_unit);
     reservation.charges.push_back({.bucket = ConcurrencyKeyOf(budget, candidate.tag),
                                    .tag = candidate.tag,
                                    .ledger = budget.slot,
-                                   .per_unit = candidate.cost / grant.amount,
+                                   .per_unit = per_unit,
                                    .unit = budget.unit});
   }
   grant.safe_rate = decision.answer.permit == 0

@@ -41,7 +41,7 @@ absl::Status ValidateLease(const CheckRequest& request);
 
 // After Admit: reserves the safe rate that the lease asks for, as far as there is any, and says so
 // in the answer. None where a budget has max_concurrency, whose places end with the lease, or where
-// a rate is auto, which is measured without what nobody can stop.
+// a rate is auto, which is measured without what nobody can stop, nor for a probe.
 void GrantSafeRate(const Decision& decision, SafeRates& safe_rates);
 
 // After ExamineLimits has allowed what one piece costs: makes the decision one about the whole

@@ -13,18 +13,21 @@ namespace {
 // Of what is left in a bucket, what one lease may have.
 constexpr double kShareOfRest = 0.5;
 
-// False: a policy is just coming in.
-bool ChargeBucket(const EngineCore& core, const SafeReservation& of, const SafeCharge& charge,
-                  double seconds, const Now& now) {
+enum class Charged : uint8_t { kYes, kNowhere, kMoved };
+
+// kNowhere: its bucket is another one by now, or none. kMoved: a policy is just coming in.
+Charged ChargeBucket(const EngineCore& core, const SafeReservation& of, const SafeCharge& charge,
+                     double seconds, const Now& now) {
   const Policy& policy = *core.policies.Get();
-  if (charge.ledger >= policy.ledgers.size()) return true;
+  if (charge.ledger >= policy.ledgers.size()) return Charged::kNowhere;
   Ledger* const ledger = policy.ledgers[charge.ledger].get();
-  // Its bucket is another one by now, or none.
-  if (ledger == nullptr || !ledger->Knows(of.policy_version)) return true;
-  if (ledger->axis().unit != charge.unit) return true;
-  if (ledger->table() == nullptr && charge.tag != Ledger::kSingleTag) return true;
+  if (ledger == nullptr || !ledger->Knows(of.policy_version)) return Charged::kNowhere;
+  if (ledger->axis().unit != charge.unit) return Charged::kNowhere;
+  if (ledger->table() == nullptr && charge.tag != Ledger::kSingleTag) {
+    return Charged::kNowhere;
+  }
   const Budget* const budget = policy.BudgetOfSlot(charge.ledger);
-  if (budget == nullptr || budget->warn) return true;
+  if (budget == nullptr || budget->warn) return Charged::kNowhere;
   const VirtualClock::Reading clock = ledger->clock().Read(now.monotonic_ns);
   // As of when it was due: what has drained since then has drained of this as well.
   const int64_t late_ns = std::max<int64_t>(now.monotonic_ns - of.charged_until_ns, 0);
@@ -34,18 +37,25 @@ bool ChargeBucket(const EngineCore& core, const SafeReservation& of, const SafeC
   int64_t added_ns = 0;
   const ChargeResult result =
       ledger->ChargeUpTo(charge.tag, due_ns, cost_ns, budget->most_debt_ns, added_ns);
-  if (result.outcome == ChargeOutcome::kMoved) return false;
+  if (result.outcome == ChargeOutcome::kMoved) return Charged::kMoved;
   LineInterface* const line = core.LineIfAnybodyIsHere();
   if (line != nullptr && added_ns != 0 && of.subject_key != 0) {
     line->Settled(LineKeyOf(*budget, charge.tag), of.subject_key, added_ns);
   }
-  return true;
+  return Charged::kYes;
 }
 
-void ChargeAll(const EngineCore& core, const SafeReservation& of, double seconds, const Now& now) {
+// Whether any bucket was charged.
+bool ChargeAll(const EngineCore& core, const SafeReservation& of, double seconds, const Now& now) {
+  bool is_charged = false;
   for (const SafeCharge& charge : of.charges) {
-    while (!ChargeBucket(core, of, charge, seconds, now)) std::this_thread::yield();
+    Charged charged = ChargeBucket(core, of, charge, seconds, now);
+    for (; charged == Charged::kMoved; charged = ChargeBucket(core, of, charge, seconds, now)) {
+      std::this_thread::yield();
+    }
+    is_charged |= charged == Charged::kYes;
   }
+  return is_charged;
 }
 
 }  // namespace
@@ -84,12 +94,17 @@ void SafeRates::Add(PermitId permit, SafeReservation reservation) {
   ShowNextDue();
 }
 
-void SafeRates::Erase(Reservations::iterator of) {
-  for (const SafeCharge& charge : of->second.charges) {
+void SafeRates::Free(SafeReservation& reservation) {
+  for (const SafeCharge& charge : reservation.charges) {
     const auto reserved = buckets_.find(charge.bucket);
-    reserved->second.rate -= of->second.rate * charge.per_unit;
+    reserved->second.rate -= reservation.rate * charge.per_unit;
     if (--reserved->second.reservations == 0) buckets_.erase(reserved);
   }
+  reservation.charges.clear();
+}
+
+void SafeRates::Erase(Reservations::iterator of) {
+  Free(of->second);
   due_.erase({of->second.charged_until_ns, of->first});
   reservations_.erase(of);
   ShowNextDue();
@@ -126,19 +141,28 @@ void SafeRates::ChargeDue(const EngineCore& core, const Now& now) {
   // Restored: what is due is charged when there are budgets again.
   if (core.policies.Get() == nullptr) return;
   MutexLock lock(&mutex_);
+  // Of very many, each is charged further in advance: the work in a second is bounded.
+  const int64_t step_ns =
+      kStepNs * static_cast<int64_t>(1 + reservations_.size() / kChargedEachStep);
   // Nobody may find that nothing is due before all of it is charged.
   while (!due_.empty() && due_.begin()->first <= now.monotonic_ns) {
     const auto due = due_.begin();
     const auto found = reservations_.find(due->second);
     SafeReservation& reservation = found->second;
-    const int64_t to_ns = std::min(now.monotonic_ns + kStepNs, reservation.until_ns);
-    if (to_ns <= reservation.charged_until_ns) {
+    int64_t to_ns = std::min(now.monotonic_ns + step_ns, reservation.until_ns);
+    if (to_ns > reservation.charged_until_ns) {
+      const double seconds = static_cast<double>(to_ns - reservation.charged_until_ns) / 1e9;
+      if (ChargeAll(core, reservation, seconds, now)) {
+        reservation.charged += reservation.rate * seconds;
+      }
+    } else if (reservation.charges.empty()) {
       Erase(found);
       continue;
+    } else {
+      // Its time is over. What it was charged is known for a while, for its holder may come back.
+      Free(reservation);
+      to_ns = reservation.until_ns += kRememberedNs;
     }
-    const double seconds = static_cast<double>(to_ns - reservation.charged_until_ns) / 1e9;
-    ChargeAll(core, reservation, seconds, now);
-    reservation.charged += reservation.rate * seconds;
     reservation.charged_until_ns = to_ns;
     const PermitId permit = due->second;
     due_.erase(due);

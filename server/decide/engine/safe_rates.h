@@ -12,8 +12,9 @@
 // There is no timer. Whoever decides calls ChargeIfDue first: what was not charged in between is
 // charged as of when it was due, so that it has drained as if it had been charged then.
 //
-// What was charged so is never given back. Budgets that only warn, that have no bucket, or whose
-// rate is auto reserve nothing: see GrantSafeRate.
+// What was charged so is never given back. It is known until the lease is returned, or for ten
+// minutes: a holder mostly comes back when its safe time is over. In budgets that only warn nothing
+// is reserved; who gets no rate at all GrantSafeRate says.
 //
 // No more than kMost reservations, of about 200 bytes each; who comes later has no safe rate.
 // Thread-safe; ChargeIfDue with nothing due is one load. Source: Doorman's safe capacity, which its
@@ -50,6 +51,10 @@ class SafeRates {
  public:
   static constexpr int64_t kStepNs = 50'000'000;
   static constexpr size_t kMost = 65'536;
+  // Of more than so many, each is charged further in advance.
+  static constexpr size_t kChargedEachStep = 1000;
+  // How long it is known what was charged, when the safe time is over.
+  static constexpr int64_t kRememberedNs = 600'000'000'000;
   // The longest time for which a rate is kept.
   static constexpr absl::Duration kLongest = absl::Minutes(1);
   // How long after its end a lease of such a time begins to be charged.
@@ -63,7 +68,7 @@ class SafeRates {
   // As it was saved, whatever else is reserved.
   void Restore(PermitId permit, SafeReservation reservation) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Its holder has been heard of. None: nothing was reserved, or its time is over. Else what was
+  // Its holder has been heard of. None: nothing was reserved, or that was long ago. Else what was
   // charged, in the estimate's unit.
   std::optional<double> End(PermitId permit) ABSL_LOCKS_EXCLUDED(mutex_);
   void ForgetTarget(uint64_t target_key) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -86,6 +91,8 @@ class SafeRates {
 
   void ChargeDue(const EngineCore& core, const Now& now) ABSL_LOCKS_EXCLUDED(mutex_);
   void Add(PermitId permit, SafeReservation reservation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Its rate may be reserved by others.
+  void Free(SafeReservation& reservation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(Reservations::iterator of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ShowNextDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -64,7 +64,7 @@ struct SavedTarget {
   std::string target;
   std::vector<SavedDebts> debts;
   std::vector<SavedTargetPermit> permits;
-  std::vector<SavedSafeRate> safe_rates;  // each with at least one charge
+  std::vector<SavedSafeRate> safe_rates;
   // What the controller of its auto budgets learnt, which the engine does not read; empty: nothing.
   std::string control;
 };

@@ -143,7 +143,7 @@ std::vector<SavedSafeRate> SaveSafeRates(const std::vector<SavedSafeRate>& all, 
       charge.ledger = debts->second;
       to.reservation.charges.push_back(charge);
     }
-    if (!to.reservation.charges.empty()) saved.push_back(std::move(to));
+    saved.push_back(std::move(to));
   }
   return saved;
 }

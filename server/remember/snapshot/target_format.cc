@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -74,7 +75,10 @@ std::string EncodeTarget(const engine::SavedTarget& saved) {
   }
   // The oldest that can say it: the next owner may be of a release before.
   uint32_t version = saved.control.empty() ? kWithoutControl : kWithoutSafeRates;
-  if (!saved.safe_rates.empty()) version = kTargetFormatVersion;
+  const bool has_leases = std::any_of(
+      saved.permits.begin(), saved.permits.end(),
+      [](const auto& permit) { return (permit.teaches & engine::kTeachesPieces) != 0; });
+  if (has_leases || !saved.safe_rates.empty()) version = kTargetFormatVersion;
   if (version > kWithoutControl) to.Text(saved.control);
   if (version > kWithoutSafeRates) SafeRateList(to, saved.safe_rates);
   std::string bytes;

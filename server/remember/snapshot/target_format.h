@@ -4,10 +4,10 @@
 // believes nothing: what it returns is sound, or it says what is wrong.
 //
 // Version 2 has at its end what the controller of the target's auto budgets learnt, version 3 after
-// it the safe rates of leases. The oldest is written that can say what there is, and all are read. So a newer release reads an older one's, and an
-// older one a newer's only where there is nothing that it does not know: else it takes the target over as
-// one whose state is damaged. It does so too where a lease is out: its permit teaches what an older
-// release knows nothing of.
+// it the safe rates of leases, whose permits say that they are some. The oldest is written that can
+// say what there is, and all are read. So a newer release reads an older one's, and an older one a
+// newer's only where there is nothing that it does not know: else it takes the target over as one
+// whose state is damaged.
 //
 // Pure functions.
 //

@@ -102,13 +102,19 @@ absl::Status Throttler::SettleLease(const v1::PermitReport& report, const Report
     // Who reported one that is forgotten now, or whether anybody did, only the message's number
     // tells.
     const bool may_be_new = result.outcome() == v1::REPORT_OUTCOME_FORGOTTEN && use.id() != 0;
-    if (result.outcome() != v1::REPORT_OUTCOME_SETTLED && !may_be_new) return absl::OkStatus();
-  } else if (by.asker.caller != nullptr &&
-             access_.MayCheck(by.asker, whose.identity, Tags()).has_value()) {
-    return absl::PermissionDeniedError("lease_use.identity: may not be asked for");
+    if (result.outcome() == v1::REPORT_OUTCOME_SETTLED) {
+      if (counts) CountPieces(use, *subject, whose.identity, by.now);
+      return absl::OkStatus();
+    }
+    if (!may_be_new) return absl::OkStatus();
   } else {
     // One that nothing limits has no permit: there is nothing to settle.
     result.set_outcome(v1::REPORT_OUTCOME_SETTLED);
+  }
+  // No permit says whose pieces they are.
+  if (by.asker.caller != nullptr &&
+      access_.MayCheck(by.asker, whose.identity, Tags()).has_value()) {
+    return absl::PermissionDeniedError("lease_use.identity: may not be asked for");
   }
   if (counts) CountPieces(use, *subject, whose.identity, by.now);
   return absl::OkStatus();

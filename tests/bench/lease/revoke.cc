@@ -136,7 +136,7 @@ std::string MeasureRevocation() {
   if (absl::Status started = server.Start(); !started.ok()) Fail(started.ToString());
   std::vector<double> took = Revocations(server);
   const double worst = *std::max_element(took.begin(), took.end());
-  return absl::StrFormat("revoke_ms=%.1f\nrevoke_worst_ms=%.1f\n", Median(std::move(took)), worst);
+  return absl::StrFormat("revoke_ms=%.1f\nrevoke_median_ms=%.1f\n", worst, Median(std::move(took)));
 }
 
 }  // namespace headgate::bench

@@ -10,8 +10,8 @@ namespace headgate::bench {
 
 // revoke_ms is from the moment that CreateOverride returns until the last of eight, who hold leases
 // of ten seconds and work all the time, admits nothing more; 0: it had stopped before. It is the
-// median of the pauses, and revoke_worst_ms the worst. NAME=VALUE, one a line. Ends the program
-// where it cannot be measured.
+// worst of fifteen pauses, and revoke_median_ms their median. NAME=VALUE, one a line. Ends the
+// program where it cannot be measured.
 std::string MeasureRevocation();
 
 }  // namespace headgate::bench

@@ -131,6 +131,33 @@ TEST(SafeRates, EndWhenTheirLeaseIsReturnedAndAreNotGivenBack) {
   EXPECT_NEAR(engine.Debt("job:etl", "b", At(absl::Milliseconds(3250))), 1000 - 275, 3);
 }
 
+// As holders do that come back when nobody has answered for all of the safe time.
+TEST(SafeRates, HavePaidForWhatIsToldWhenTheirTimeIsOver) {
+  TestEngine engine(OneBudget(RateBudget("b", 100, 2000)));
+  const CheckAnswer answer = AskSafely(engine, {.amount = 2000});
+  ASSERT_EQ(answer.grant.safe_rate, 50);
+  const Now later = At(absl::Seconds(15));
+  const double debt = engine.Debt("job:etl", "b", later);
+  EXPECT_NEAR(debt, 2000 - 1500 + 487.5, 3);
+  engine.Settle(answer.permit, SpentSafely(2000, 487), later);
+  EXPECT_EQ(engine.Debt("job:etl", "b", later), debt);
+  // What was reserved is free.
+  EXPECT_EQ(AskSafely(engine, {.amount = 1}, later).grant.safe_rate, 50);
+}
+
+TEST(SafeRates, OfALeaseOfNextToNothingAreNoneThatCannotBeSaved) {
+  BudgetSpec busy = RateBudget("busy", 1, 10);
+  busy.unit = BudgetUnit::kBusyTime;
+  busy.default_cost = 0.05;
+  TestEngine engine(OneBudget(busy));
+  const LeaseTerms terms{
+      .least = 1e-20, .life = absl::Seconds(1), .safe_rate = 1, .safe_life = absl::Seconds(10)};
+  engine.Check({.identity = "job:etl", .estimated_cost = 1e-20, .lease = &terms});
+  SavedState state;
+  engine->Save(At(), state);
+  EXPECT_EQ(Validate(state), absl::OkStatus());
+}
+
 TEST(SafeRates, DoNotPayForMoreThanWasCharged) {
   TestEngine engine(OneBudget(RateBudget("b", 100, 1000)));
   const CheckAnswer answer = AskSafely(engine, {.amount = 1000});
