@@ -21,9 +21,9 @@
 //
 // Thread-compatible, no I/O and no clock: times are monotonic nanoseconds.
 //
-//   if (!valve.MayPass(Sender::kClient, frame, now_ns)) { ... ask for leave; valve.Open(now_ns) ...
-//   } valve.Passed(Sender::kClient, frame, now_ns); if (valve.IsSliceUsed(now_ns))
-//   Report(valve.TakeBusyTime(now_ns));
+//   if (!valve.MayPass(Sender::kClient, frame, now_ns)) ... ask for leave, then Open ...
+//   valve.Passed(Sender::kClient, frame, now_ns);
+//   if (valve.IsSliceUsed(now_ns)) Report(valve.TakeBusyTime(now_ns));
 
 #pragma once
 

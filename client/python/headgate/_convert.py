@@ -32,7 +32,7 @@ from headgate.v1 import throttler_service_pb2 as v1
 
 E = TypeVar("E", bound=enum.Enum)
 
-# Of counts alone; a decision has no such reason, but a sentence that begins so.
+# Of counts alone; no decision has such a reason.
 _REASON_UNMATCHED = Reason.UNMATCHED.value
 
 

@@ -8,7 +8,7 @@
 namespace headgate::engine {
 namespace {
 
-// By less a controller that is as good as on time may differ.
+// A controller that differs by less is on time.
 constexpr int64_t kOnTimeNs = 1'000'000;
 
 // Whether work that was let go until the change that had been announced is late for this one.

@@ -10,8 +10,8 @@
 namespace headgate::engine {
 namespace {
 
-// No secret: what it keeps anybody from is to find two configurations that look alike, and whoever
-// writes configurations may do what he likes. So it is the same for all servers.
+// The same for all servers, so it is no secret. Only who writes configurations could look for two
+// that look alike, and has no use for them.
 constexpr uint64_t kSeed = 0x6c656173657374;
 
 class Digest {

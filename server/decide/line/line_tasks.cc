@@ -72,7 +72,7 @@ void LineTasks::MarkChanged() {
     changed_ = false;
     changed_lines_.clear();
     for (const auto& [key, line] : lines_.all()) changed_lines_.push_back(key);
-    // Likewise.
+    // The table's own order hangs on where it is in memory.
     std::sort(changed_lines_.begin(), changed_lines_.end());
   }
   for (size_t i = 0; i < kMarked && !changed_lines_.empty(); ++i) {
