@@ -18,8 +18,9 @@
 //   "Debt across a restart"). Nothing else is forgotten, and nothing at all where another server
 //   takes over, or the same one stops and starts; except that where a burst was made smaller after
 //   the last copy of a server that was killed, the smaller one is what may have been admitted.
-// - Where a server does not know how much time has passed since a state was saved, as where a target
-//   has moved, it charges the safe rates of leases from before later than their holders use them.
+// - Where a server does not know how much time has passed since a state was saved, as where a
+//   target has moved, it charges the safe rates of leases from before later than their holders use
+//   them.
 // - A Check or a lease of one piece that is predicted to cost more than a budget can ever admit is
 //   let through now and then to be measured, and counts as what that budget can admit
 //   (docs/health.md, "Probes").
