@@ -20,7 +20,7 @@ ELSEWHERE='agent|store|members|move|drain|undrain'
 # Commands, and with which exit status they answer. All others may also refuse what the example does not have.
 ANSWERS=(
   'check explain' '0 1'
-  'status top log rules overrides replay config pause throttle exempt completion' '0'
+  'status top log leases rules overrides replay config pause throttle exempt completion' '0'
   'costs resume forgive report' '0 1 2'
   'run' '0 1'
 )
