@@ -4,6 +4,7 @@
 
 #include <grpcpp/support/status.h>
 #include <headgate/check.h>
+#include <headgate/transport.h>
 #include <headgate/v1/throttler_service.pb.h>
 
 #include <stop_token>

@@ -143,7 +143,7 @@ void LeaseHolder::RetireFront() {
   if (lease.safe_rate > 0 && held_.empty() && (asking_ || unreachable_) && !closed_) {
     safe_ = std::move(lease);
   } else {
-    Return(std::move(lease));
+    Return(lease);
   }
 }
 
@@ -152,7 +152,7 @@ void LeaseHolder::ReturnSafe() {
   Return(*std::exchange(safe_, std::nullopt));
 }
 
-void LeaseHolder::Return(Held lease) {
+void LeaseHolder::Return(const Held& lease) {
   LeaseUse use{.spent = std::max(lease.amount - lease.left, 0.0),
                .pieces = lease.pieces,
                .counts = refused_.Take(),
@@ -191,9 +191,9 @@ void LeaseHolder::RetireUnlike(uint64_t state) {
       continue;
     }
     wanted_ = wanted_ || held_.front().pieces > 0;
-    Held lease = std::move(held_.front());
+    const Held lease = std::move(held_.front());
     held_.pop_front();
-    Return(std::move(lease));
+    Return(lease);
   }
 }
 

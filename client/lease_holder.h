@@ -143,7 +143,7 @@ class LeaseHolder {
   Admission RefuseForRoom(double cost, int64_t now_ns);
   void RetireFront();
   void ReturnSafe();
-  void Return(Held lease);
+  void Return(const Held& lease);
   // For how long an ask may stand in line.
   absl::Duration MostWait(int64_t now_ns) const;
   // Those of another state.

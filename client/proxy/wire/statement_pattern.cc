@@ -82,7 +82,7 @@ std::string PatternOf(std::string_view statement) {
     pattern.Add(token);
   }
   // What is sent has to be readable, whatever the encoding of the session.
-  const std::string text = EscapeHarmful(pattern.Take());
+  std::string text = EscapeHarmful(pattern.Take());
   if (text.size() <= kMaxPatternBytes) return text;
   const uint64_t hash = XXH3_64bits(text.data(), text.size());
   size_t size = kMaxPatternBytes - kHashBytes;
