@@ -82,7 +82,7 @@ void SafeRates::Restore(PermitId permit, SafeReservation reservation) {
   if (reservations_.size() < kMost) Add(permit, std::move(reservation));
 }
 
-void SafeRates::Add(PermitId permit, SafeReservation reservation) {
+void SafeRates::Add(PermitId permit, SafeReservation&& reservation) {
   const auto [added, is_new] = reservations_.try_emplace(permit, std::move(reservation));
   if (!is_new) return;
   for (const SafeCharge& charge : added->second.charges) {

@@ -90,7 +90,7 @@ class SafeRates {
   using Reservations = absl::flat_hash_map<PermitId, SafeReservation>;
 
   void ChargeDue(const EngineCore& core, const Now& now) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Add(PermitId permit, SafeReservation reservation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Add(PermitId permit, SafeReservation&& reservation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Its rate may be reserved by others.
   void Free(SafeReservation& reservation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(Reservations::iterator of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -48,7 +48,7 @@ absl::Status Throttler::DecideApproximately(const v1::CheckRequest& check, const
   }
   engine::CheckAnswer& answer = answers_[0];
   const Now now = clock_.Read();
-  const absl::Status status = engine_.CheckApproximately(
+  absl::Status status = engine_.CheckApproximately(
       {.request = request, .buckets = *approximate_, .only_asks = check.validate_only()}, now,
       answer);
   if (!status.ok()) return status;
