@@ -130,14 +130,10 @@ class GrpcTransport final : public Transport {
     // Whoever decides knows of gates, and of what it decides, before others do.
     const Server owner = owners_.ReadyFor(watch.target);
     const Server& server = owner == nullptr ? configured_ : owner;
-    const auto connection = server->Take(internal::ServerConnections::Call::kWaitsInLine);
     Call call(timeout, stop);
-    const v1::CheckRequest sent = internal::ToProto(watch);
     v1::CheckResponse response;
-    const auto stub = connection->CurrentStub();
-    const grpc::Status status = internal::WaitForCall([&](auto done) {
-      stub->async()->Check(call.context(), &sent, &response, std::move(done));
-    });
+    const grpc::Status status = CallCheck(server, internal::ServerConnections::Call::kWaitsInLine,
+                                          call, internal::ToProto(watch), response);
     if (status.ok()) return response.decision().lease().state();
     absl::Status failed = internal::FromCall(status, stop);
     if (owner != nullptr && !IsDecided(failed)) owners_.Forget(owner);
@@ -152,18 +148,25 @@ class GrpcTransport final : public Transport {
     return arguments;
   }
 
+  static grpc::Status CallCheck(const Server& server, internal::ServerConnections::Call kind,
+                                Call& call, const v1::CheckRequest& sent,
+                                v1::CheckResponse& response) {
+    const auto connection = server->Take(kind);
+    const auto stub = connection->CurrentStub();
+    return internal::WaitForCall([&](auto done) {
+      stub->async()->Check(call.context(), &sent, &response, std::move(done));
+    });
+  }
+
   absl::StatusOr<Answer> CheckAt(const Server& server, const CheckRequest& request,
                                  absl::Duration timeout, const std::stop_token& stop) {
     using Kind = internal::ServerConnections::Call;
-    const auto connection = server->Take(
-        request.max_wait > absl::ZeroDuration() ? Kind::kWaitsInLine : Kind::kAnsweredAtOnce);
+    const bool waits = request.max_wait > absl::ZeroDuration();
     Call call(timeout, stop);
-    const v1::CheckRequest sent = internal::ToProto(request);
     v1::CheckResponse response;
-    const auto stub = connection->CurrentStub();
-    const grpc::Status status = internal::WaitForCall([&](auto done) {
-      stub->async()->Check(call.context(), &sent, &response, std::move(done));
-    });
+    const grpc::Status status =
+        CallCheck(server, waits ? Kind::kWaitsInLine : Kind::kAnsweredAtOnce, call,
+                  internal::ToProto(request), response);
     if (!status.ok()) return internal::FromCall(status, stop);
     const std::string_view owner = OwnerIn(*call.context(), request.target);
     if (server == configured_ || !owner.empty()) owners_.Learn(request.target, owner);

@@ -43,8 +43,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/system_clock.h"
 #include "tests/bench/lease/approximate.h"
+#include "tests/bench/lease/measuring.h"
 #include "tests/bench/lease/revoke.h"
 #include "tests/sim/leases/killed_server.h"
 #include "tests/sim/leases/world.h"
@@ -53,6 +53,10 @@
 
 namespace headgate::client {
 namespace {
+
+using bench::Fail;
+using bench::NowSeconds;
+using bench::Take;
 
 constexpr double kRate = 20'000;
 constexpr double kBurst = 2'000;
@@ -65,22 +69,6 @@ rules:
   - {name: plenty, match: {identity: plenty}, charge: [plenty]}
   - {name: shared, match: {identity: shared}, charge: [shared]}
 )";
-
-[[noreturn]] void Fail(const std::string& what) {
-  std::fprintf(stderr, "benchmark is broken: %s\n", what.c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T Take(absl::StatusOr<T> value) {
-  if (!value.ok()) Fail(value.status().ToString());
-  return *std::move(value);
-}
-
-double Seconds() {
-  static SystemClock clock;
-  return 1e-9 * static_cast<double>(clock.Read().monotonic_ns);
-}
 
 // Of all its threads.
 double CpuSecondsOf(pid_t pid) {
@@ -114,29 +102,29 @@ std::unique_ptr<Client> NewClient(const HeadgatedProcess& server) {
 // The wall time of one of `pieces` pieces that this many threads share.
 double PieceNs(Lease& lease, int threads, int pieces) {
   std::vector<std::thread> all;
-  const double begin = Seconds();
+  const double begin = NowSeconds();
   for (int i = 0; i < threads; ++i) {
     all.emplace_back([&lease, each = pieces / threads] {
       for (int done = 0; done < each;) done += lease.Admit(1).admitted ? 1 : 0;
     });
   }
   for (std::thread& thread : all) thread.join();
-  return (Seconds() - begin) * 1e9 / pieces;
+  return (NowSeconds() - begin) * 1e9 / pieces;
 }
 
 double ServerPercentAt100k(const HeadgatedProcess& server, Lease& lease) {
   constexpr int kSeconds = 10;
   constexpr int kPiecesInMs = 100;
   const double cpu = CpuSecondsOf(server.pid());
-  const double begin = Seconds();
+  const double begin = NowSeconds();
   for (int ms = 0; ms < kSeconds * 1000; ++ms) {
     for (int i = 0; i < kPiecesInMs; ++i) {
       while (!lease.Admit(1)) std::this_thread::yield();
     }
-    const double left = begin + 1e-3 * (ms + 1) - Seconds();
+    const double left = begin + 1e-3 * (ms + 1) - NowSeconds();
     if (left > 0) usleep(static_cast<useconds_t>(left * 1e6));
   }
-  return 100 * (CpuSecondsOf(server.pid()) - cpu) / (Seconds() - begin);
+  return 100 * (CpuSecondsOf(server.pid()) - cpu) / (NowSeconds() - begin);
 }
 
 std::string MeasureShares() {
@@ -147,7 +135,7 @@ std::string MeasureShares() {
   std::vector<double> spent(kHolders, 0.0);
   std::atomic<bool> done = false;
   std::vector<std::thread> threads;
-  const double begin = Seconds();
+  const double begin = NowSeconds();
   for (int i = 0; i < kHolders; ++i) {
     threads.emplace_back([&, i] {
       const double cost = 1 + i % 5;
@@ -158,10 +146,10 @@ std::string MeasureShares() {
       }
     });
   }
-  while (Seconds() - begin < kSeconds) usleep(10'000);
+  while (NowSeconds() - begin < kSeconds) usleep(10'000);
   done = true;
   for (std::thread& thread : threads) thread.join();
-  const double due = kBurst + kRate * (Seconds() - begin);
+  const double due = kBurst + kRate * (NowSeconds() - begin);
   double sum = 0, squares = 0;
   for (const double each : spent) {
     sum += each;

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/url_text.h"
 #include "common/utf8.h"
 #include "server/serve/gateway/http_answer.h"
 #include "server/serve/json/json_writer.h"
@@ -14,29 +14,6 @@ namespace headgate::gateway {
 namespace {
 
 constexpr std::string_view kPrefix = "/check/";
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = absl::ascii_tolower(static_cast<unsigned char>(c));
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-// With "%2F" as it is meant. Nothing: there is a '%' without two digits.
-std::optional<std::string> Decoded(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = HexDigit(text[i + 1]), low = HexDigit(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    decoded += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return decoded;
-}
 
 // Up to the next '/', which is taken too.
 std::string_view TakePart(std::string_view& path) {
@@ -60,9 +37,9 @@ int StatusOf(const grpc::Status& status, const v1::Decision& decision) {
 bool ReadFrenoPath(std::string_view path, v1::CheckRequest& check) {
   if (!path.starts_with(kPrefix)) return false;
   path.remove_prefix(kPrefix.size());
-  const std::optional<std::string> app = Decoded(TakePart(path));
+  const std::optional<std::string> app = DecodeUrl(TakePart(path));
   const std::string_view store_type = TakePart(path);
-  const std::optional<std::string> store = Decoded(TakePart(path));
+  const std::optional<std::string> store = DecodeUrl(TakePart(path));
   const bool has_all = app.has_value() && store.has_value() && !app->empty() && !store->empty() &&
                        !store_type.empty() && path.empty();
   if (!has_all) return false;

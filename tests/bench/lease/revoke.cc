@@ -20,7 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
-#include "common/system_clock.h"
+#include "tests/bench/lease/measuring.h"
 #include "tests/testing/headgated_process.h"
 #include "tests/testing/median.h"
 
@@ -34,22 +34,6 @@ targets: [{name: orders}]
 budgets: [{name: plenty, rate: 1e12, burst: 1e12}]
 rules: [{name: plenty, match: {identity: plenty}, charge: [plenty]}]
 )";
-
-[[noreturn]] void Fail(const std::string& what) {
-  std::fprintf(stderr, "benchmark is broken: %s\n", what.c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T Take(absl::StatusOr<T> value) {
-  if (!value.ok()) Fail(value.status().ToString());
-  return *std::move(value);
-}
-
-double NowSeconds() {
-  static SystemClock clock;
-  return 1e-9 * static_cast<double>(clock.Read().monotonic_ns);
-}
 
 // Pauses whoever is of the identity, for a minute; its number.
 int64_t Pause(v1::OverrideService::Stub& overrides, const std::string& identity) {
